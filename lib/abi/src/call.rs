@@ -9,6 +9,8 @@
 //! error and faults the caller ([`crate::FaultInfo::BadMemoryArgument`]). Everything
 //! else that can be wrong comes back as a [`crate::KernelError`] code.
 
+use zerocopy::{FromBytes, Immutable};
+
 /// Numbers of the system calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
@@ -104,7 +106,7 @@ impl Call {
 }
 
 /// A lease as the caller describes it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, Immutable)]
 #[repr(C)]
 pub struct Lease {
     /// First address.
@@ -124,7 +126,7 @@ pub mod lease {
 }
 
 /// What a message carries beyond its bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, Immutable)]
 #[repr(C)]
 pub struct SendExtra {
     /// Address of an array of [`Lease`].
@@ -141,7 +143,7 @@ pub struct SendExtra {
 }
 
 /// Where a receiver wants things.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, Immutable)]
 #[repr(C)]
 pub struct RecvArgs {
     /// Message buffer.

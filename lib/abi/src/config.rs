@@ -91,3 +91,164 @@ pub struct TaskConfig {
     /// Names of all tasks in table order (filled for tasks with the `stats` privilege, else empty).
     pub tasks: Vec<Name, { crate::MAX_TASKS }>,
 }
+
+/// A value as [`View`] reads it, without copying.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+pub enum ValueRef<'a> {
+    /// A whole number.
+    Integer(i64),
+    /// True or false.
+    Bool(bool),
+    /// Text.
+    Text(&'a str),
+    /// Bytes.
+    #[serde(borrow)]
+    Bytes(ByteList<'a>),
+}
+
+/// Bytes in a configuration page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(transparent)]
+pub struct ByteList<'a>(pub &'a [u8]);
+
+/// One entry of a configuration page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Item<'a> {
+    /// The task's own name.
+    Name(&'a str),
+    /// Slot name, task index.
+    Slot(&'a str, u8),
+    /// Name under `notifies`, task index, mask.
+    Notify(&'a str, u8, u32),
+    /// Own notification: name, mask.
+    Notification(&'a str, u32),
+    /// Register block: name, base, size.
+    Peripheral(&'a str, u64, u64),
+    /// Memory: name, base, size.
+    Memory(&'a str, u64, u64),
+    /// Frame pool: owner's name, base, first index, count.
+    Pool(&'a str, u64, u16, u16),
+    /// Value from the `config` table.
+    Value(&'a str, ValueRef<'a>),
+    /// A task of the image: index, name.
+    Task(u8, &'a str),
+}
+
+/// Reads a configuration page in place: no copy of the whole, little stack.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a>(&'a [u8]);
+
+impl<'a> View<'a> {
+    /// Checks the header of a page and takes the data behind it.
+    ///
+    /// Returns `None` if magic, version or length are wrong.
+    #[must_use]
+    pub fn new(page: &'a [u8]) -> Option<Self> {
+        let magic = u32::from_le_bytes(page.get(0..4)?.try_into().ok()?);
+        let version = u16::from_le_bytes(page.get(4..6)?.try_into().ok()?);
+        let len = u16::from_le_bytes(page.get(6..8)?.try_into().ok()?);
+        if magic != MAGIC || version != VERSION {
+            return None;
+        }
+        page.get(HEADER_SIZE..HEADER_SIZE + usize::from(len)).map(Self)
+    }
+
+    /// Calls `visit` for each entry in the order of [`TaskConfig`]'s fields, until
+    /// it returns `Some`. A page that ends early ends the walk.
+    pub fn find<T>(self, mut visit: impl FnMut(Item<'a>) -> Option<T>) -> Option<T> {
+        let mut rest = self.0;
+        if let Some(found) = visit(Item::Name(take(&mut rest)?)) {
+            return Some(found);
+        }
+        // One pass per field, in wire order. The element types have the same wire form as the owned ones.
+        section(&mut rest, |_, (name, task)| visit(Item::Slot(name, task)))
+            .or_else(|| section(&mut rest, |_, (name, task, mask)| visit(Item::Notify(name, task, mask))))
+            .or_else(|| section(&mut rest, |_, (name, mask)| visit(Item::Notification(name, mask))))
+            .or_else(|| section(&mut rest, |_, (name, base, size)| visit(Item::Peripheral(name, base, size))))
+            .or_else(|| section(&mut rest, |_, (name, base, size)| visit(Item::Memory(name, base, size))))
+            .or_else(|| section(&mut rest, |_, (name, base, first, count)| visit(Item::Pool(name, base, first, count))))
+            .or_else(|| section(&mut rest, |_, (name, value)| visit(Item::Value(name, value))))
+            .or_else(|| section(&mut rest, |index, name| visit(Item::Task(index as u8, name))))
+    }
+}
+
+fn take<'a, T: Deserialize<'a>>(rest: &mut &'a [u8]) -> Option<T> {
+    let (value, left) = postcard::take_from_bytes(rest).ok()?;
+    *rest = left;
+    Some(value)
+}
+
+/// Reads a counted list and returns the first `Some` of `visit`.
+fn section<'a, E: Deserialize<'a>, T>(rest: &mut &'a [u8], mut visit: impl FnMut(usize, E) -> Option<T>) -> Option<T> {
+    let count: u32 = take(rest)?;
+    for index in 0..count as usize {
+        if let Some(found) = visit(index, take(rest)?) {
+            return Some(found);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page() -> ([u8; 512], usize) {
+        let name = |text: &str| Name::try_from(text).expect("short name");
+        let mut config = TaskConfig { name: name("net"), ..TaskConfig::default() };
+        config.slots.push((name("mac"), 3)).expect("room");
+        config.notifications.push((name("frames"), 1)).expect("room");
+        config.notifications.push((name("timer"), 2)).expect("room");
+        config.pools.push(PoolInfo { name: name("mac"), base: 0x20_0000, first: 0, count: 64 }).expect("room");
+        config.values.push((name("address"), Value::Bytes(Vec::from_slice(&[10, 0, 2, 15, 24]).expect("room")))).expect("room");
+        config.values.push((name("dhcp"), Value::Bool(false))).expect("room");
+        config.tasks.push(name("supervisor")).expect("room");
+        config.tasks.push(name("net")).expect("room");
+        let mut page = [0; 512];
+        let len = postcard::to_slice(&config, &mut page[HEADER_SIZE..]).expect("fits").len();
+        page[0..4].copy_from_slice(&MAGIC.to_le_bytes());
+        page[4..6].copy_from_slice(&VERSION.to_le_bytes());
+        page[6..8].copy_from_slice(&(len as u16).to_le_bytes());
+        (page, HEADER_SIZE + len)
+    }
+
+    #[test]
+    fn view_reads_what_the_builder_wrote() {
+        let (page, _) = page();
+        let view = View::new(&page).expect("valid header");
+        let mask = view.find(|item| match item {
+            Item::Notification("timer", mask) => Some(mask),
+            _ => None,
+        });
+        assert_eq!(mask, Some(2));
+        let address = view.find(|item| match item {
+            Item::Value("address", ValueRef::Bytes(bytes)) => Some(bytes.0),
+            _ => None,
+        });
+        assert_eq!(address, Some(&[10, 0, 2, 15, 24][..]));
+        let pool = view.find(|item| match item {
+            Item::Pool("mac", base, first, count) => Some((base, first, count)),
+            _ => None,
+        });
+        assert_eq!(pool, Some((0x20_0000, 0, 64)));
+        let last = view.find(|item| match item {
+            Item::Task(1, name) => Some(name),
+            _ => None,
+        });
+        assert_eq!(last, Some("net"));
+    }
+
+    #[test]
+    fn broken_pages_are_refused_or_end_early() {
+        let (page, len) = page();
+        assert!(View::new(&[]).is_none());
+        assert!(View::new(&page[..len - 1]).is_none());
+        let mut wrong = page;
+        wrong[0] ^= 1;
+        assert!(View::new(&wrong).is_none());
+        let mut garbled = page;
+        garbled[HEADER_SIZE..len].fill(0xff);
+        let view = View::new(&garbled).expect("header still valid");
+        assert_eq!(view.find(|_| Some(())), None);
+    }
+}
