@@ -7,7 +7,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// Bits 0..12 are the frame's index in the image, bits 12..32 its generation.
 /// Each hand-over starts a new generation, so a handle that its task has given
 /// away is refused even after the frame has come back.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(transparent)]
 pub struct FrameHandle(pub u32);
 
@@ -40,7 +42,9 @@ impl FrameHandle {
 ///
 /// The kernel checks `handle` and `len`; it carries `offset` and `meta`
 /// through unread.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct FrameDesc {
     /// Which frame.

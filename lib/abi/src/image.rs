@@ -111,9 +111,23 @@ pub struct Interrupt {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Quiesce {
     /// Write a 32-bit register.
-    Write { address: u64, value: u32 },
+    Write {
+        /// Register address.
+        address: u64,
+        /// What to write.
+        value: u32,
+    },
     /// Read a 32-bit register until `value & mask == expected`, at most `tries` times.
-    Poll { address: u64, mask: u32, expected: u32, tries: u32 },
+    Poll {
+        /// Register address.
+        address: u64,
+        /// Bits that count.
+        mask: u32,
+        /// What they must be.
+        expected: u32,
+        /// Reads before it is given up.
+        tries: u32,
+    },
 }
 
 /// One pool of frames.

@@ -21,7 +21,7 @@ pub(crate) fn config_page() -> &'static [u8] {
     // SAFETY: the linker script places the symbol at the task's configuration page, one page that the kernel maps read-only
     // for the life of the task.
     unsafe {
-        &*(&raw const __config)
+        &__config
     }
     #[cfg(not(target_os = "none"))]
     &[]
@@ -81,7 +81,10 @@ impl DmaWords {
     #[must_use]
     pub fn take(name: &str) -> Option<Self> {
         let (base, size) = take_memory(name)?;
-        Some(Self { base: NonNull::new(base as *mut u32)?, len: size / 4 })
+        Some(Self {
+            base: NonNull::new(base as *mut u32)?,
+            len: size / 4,
+        })
     }
 
     /// Address of the first word, as the device sees it.
@@ -134,7 +137,16 @@ impl DmaWords {
         assert!(index <= self.len, "DMA split at {index} of {}", self.len);
         // SAFETY: one past the end at most, and the halves do not overlap.
         let upper = unsafe { self.base.add(index) };
-        (Self { base: self.base, len: index }, Self { base: upper, len: self.len - index })
+        (
+            Self {
+                base: self.base,
+                len: index,
+            },
+            Self {
+                base: upper,
+                len: self.len - index,
+            },
+        )
     }
 }
 

@@ -11,7 +11,9 @@ struct Buffer {
 impl Write for Buffer {
     fn write_str(&mut self, text: &str) -> core::fmt::Result {
         for byte in text.bytes() {
-            let Some(slot) = self.bytes.get_mut(self.len) else { return Err(core::fmt::Error) };
+            let Some(slot) = self.bytes.get_mut(self.len) else {
+                return Err(core::fmt::Error);
+            };
             *slot = byte;
             self.len += 1;
         }
@@ -21,10 +23,19 @@ impl Write for Buffer {
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    let mut buffer = Buffer { bytes: [0; 128], len: 0 };
+    let mut buffer = Buffer {
+        bytes: [0; 128],
+        len: 0,
+    };
     // A message that does not fit is cut.
     let _ = match info.location() {
-        Some(place) => write!(buffer, "{}:{}: {}", place.file(), place.line(), info.message()),
+        Some(place) => write!(
+            buffer,
+            "{}:{}: {}",
+            place.file(),
+            place.line(),
+            info.message()
+        ),
         None => write!(buffer, "{}", info.message()),
     };
     crate::kernel::panic(str_prefix(&buffer.bytes[..buffer.len]))

@@ -69,7 +69,9 @@ pub fn wait_for_interrupt() {
 pub fn instructions() -> u32 {
     let count: u64;
     // SAFETY: the kernel programs counter 0 and opens it for reading (PMUSERENR_EL0.ER).
-    unsafe { asm!("mrs {}, pmevcntr0_el0", out(reg) count, options(nostack, nomem, preserves_flags)) }
+    unsafe {
+        asm!("mrs {}, pmevcntr0_el0", out(reg) count, options(nostack, nomem, preserves_flags))
+    }
     count as u32
 }
 
@@ -78,7 +80,9 @@ pub fn instructions() -> u32 {
 pub(crate) fn ticks() -> u64 {
     let count: u64;
     // SAFETY: the kernel opens the virtual counter for user code (CNTKCTL_EL1.EL0VCTEN).
-    unsafe { asm!("isb", "mrs {}, cntvct_el0", out(reg) count, options(nostack, nomem, preserves_flags)) }
+    unsafe {
+        asm!("isb", "mrs {}, cntvct_el0", out(reg) count, options(nostack, nomem, preserves_flags))
+    }
     count
 }
 
