@@ -64,7 +64,7 @@ impl<const N: usize> Ledger<N> {
             .iter_mut()
             .filter(|entry| entry.holder() == owner)
         {
-            entry.hand_over(owner);
+            entry.renew(owner);
         }
     }
 
@@ -75,7 +75,7 @@ impl<const N: usize> Ledger<N> {
             .iter_mut()
             .filter(|entry| entry.holder() == DEVICE)
         {
-            entry.hand_over(QUARANTINE);
+            entry.renew(QUARANTINE);
             quarantined += 1;
         }
         quarantined
@@ -89,7 +89,7 @@ impl<const N: usize> Ledger<N> {
             .iter_mut()
             .filter(|entry| entry.holder() == task)
         {
-            let index = entry.hand_over(owner).index();
+            let index = entry.renew(owner).index();
             frames += 1;
             event(Event::Returned { pool, index });
         }
@@ -115,7 +115,7 @@ impl<const N: usize> Ledger<N> {
             .iter_mut()
             .filter(|entry| entry.holder() == QUARANTINE)
         {
-            entry.hand_over(owner);
+            entry.renew(owner);
             frames += 1;
         }
         self.pools[pool].held[usize::from(owner)] += frames;

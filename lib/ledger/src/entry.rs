@@ -11,18 +11,23 @@ const UNUSED: u8 = 0xff;
 
 const HOLDER_SHIFT: u32 = 32;
 const LANE_SHIFT: u32 = 40;
-const MARK_SHIFT: u32 = 48;
 /// Handle and holder: what must match for a frame to be accepted.
 const KEY: u64 = (1 << LANE_SHIFT) - 1;
-/// Added to a handle, starts the next generation: the index stays, the generation wraps by itself.
-const NEXT_GENERATION: u32 = 1 << FrameHandle::INDEX_BITS;
 
-/// Bits 0..32 the valid handle, 32..40 the holder, 40..48 eight times the pool's number,
-/// 48..64 the epoch of the list that named the frame last.
+/// Added to a handle, starts the next generation: the index stays, the generation wraps by itself.
+pub const NEXT_GENERATION: u32 = 1 << FrameHandle::INDEX_BITS;
+/// Added to a handle, keeps it valid.
+pub const SAME_GENERATION: u32 = 0;
+
+/// Bits 0..32 the valid handle, 32..40 the holder, 40..48 eight times the pool's number.
 ///
 /// One word, so that a check loads once and compares handle and holder at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry(u64);
+
+const fn key(handle: FrameHandle, holder: u8) -> u64 {
+    handle.0 as u64 | (holder as u64) << HOLDER_SHIFT
+}
 
 impl Entry {
     /// A line without a frame.
@@ -31,8 +36,7 @@ impl Entry {
     /// A frame of `pool`, in its first generation. That is 1, so that zeroed memory is not a valid handle.
     #[inline]
     pub const fn new(index: usize, pool: usize, holder: u8) -> Self {
-        let handle = FrameHandle::new(index, 1).0 as u64;
-        Self(handle | (holder as u64) << HOLDER_SHIFT | (pool as u64 * 8) << LANE_SHIFT)
+        Self(key(FrameHandle::new(index, 1), holder) | (pool as u64 * 8) << LANE_SHIFT)
     }
 
     /// The handle that is valid now.
@@ -56,40 +60,33 @@ impl Entry {
     /// A one in the pool's lane of a [`Lanes`](crate::transfer) counter.
     #[inline]
     pub const fn lane(self) -> u64 {
-        // The shift is taken modulo 64, which drops the mark.
         1u64.wrapping_shl((self.0 >> LANE_SHIFT) as u32)
     }
 
-    /// True if `handle` is valid and `holder` holds the frame.
+    /// The line after `from` has given the frame, which it names `handle`, to `to`, with `step` added to
+    /// the handle. `None` if the handle is over or `from` does not hold the frame.
     #[inline]
-    pub const fn is(self, handle: FrameHandle, holder: u8) -> bool {
-        (self.0 ^ (handle.0 as u64 | (holder as u64) << HOLDER_SHIFT)) & KEY == 0
+    pub const fn given(self, handle: FrameHandle, from: u8, to: u8, step: u32) -> Option<Self> {
+        let rest = self.0 ^ key(handle, from);
+        if rest & KEY != 0 {
+            return None;
+        }
+        Some(Self(
+            rest | key(FrameHandle(handle.0.wrapping_add(step)), to),
+        ))
     }
 
-    /// Epoch of the list that named this frame last.
+    /// Takes the frame from whoever has it, in a new generation: all handles that exist are over.
     #[inline]
-    pub const fn mark(self) -> u16 {
-        (self.0 >> MARK_SHIFT) as u16
-    }
-
-    /// Notes the list that names the frame.
-    #[inline]
-    pub const fn set_mark(&mut self, epoch: u16) {
-        self.0 = self.0 & !(0xffff << MARK_SHIFT) | (epoch as u64) << MARK_SHIFT;
-    }
-
-    /// Gives the frame to another holder; handles stay valid.
-    #[inline]
-    pub const fn set_holder(&mut self, holder: u8) {
-        self.0 = self.0 & !(0xff << HOLDER_SHIFT) | (holder as u64) << HOLDER_SHIFT;
-    }
-
-    /// Gives the frame to a holder in a new generation: all handles that exist are over.
-    #[inline]
-    pub const fn hand_over(&mut self, holder: u8) -> FrameHandle {
-        let handle = FrameHandle((self.0 as u32).wrapping_add(NEXT_GENERATION));
-        self.0 = self.0 & !KEY | handle.0 as u64 | (holder as u64) << HOLDER_SHIFT;
+    pub const fn renew(&mut self, holder: u8) -> FrameHandle {
+        let handle = FrameHandle(self.handle().0.wrapping_add(NEXT_GENERATION));
+        self.0 = self.0 & !KEY | key(handle, holder);
         handle
+    }
+
+    /// Undoes [`given`](Self::given).
+    pub const fn take_back(&mut self, from: u8, step: u32) {
+        self.0 = self.0 & !KEY | key(FrameHandle(self.handle().0.wrapping_sub(step)), from);
     }
 }
 
@@ -100,37 +97,64 @@ mod tests {
     #[test]
     fn fields_do_not_touch_each_other() {
         let mut entry = Entry::new(1023, 3, 31);
-        entry.set_mark(0xffff);
+        let first = entry.handle();
+        assert_eq!((first.index(), first.generation()), (1023, 1));
         assert_eq!(
-            (entry.handle().index(), entry.handle().generation()),
-            (1023, 1)
+            (entry.holder(), entry.pool(), entry.lane()),
+            (31, 3, 1 << 24)
         );
+        let second = entry.renew(0);
+        assert_eq!((second.index(), second.generation()), (1023, 2));
         assert_eq!(
-            (entry.holder(), entry.pool(), entry.mark()),
-            (31, 3, 0xffff)
+            (entry.handle(), entry.holder(), entry.pool()),
+            (second, 0, 3)
         );
-        assert_eq!(entry.lane(), 1 << 24);
-        let handle = entry.hand_over(0);
-        assert_eq!((handle.index(), handle.generation()), (1023, 2));
-        assert_eq!(
-            (entry.handle(), entry.holder(), entry.pool(), entry.mark()),
-            (handle, 0, 3, 0xffff)
-        );
-        entry.set_holder(DEVICE);
-        assert!(entry.is(handle, DEVICE));
-        assert!(!entry.is(handle, 0));
-        assert!(!entry.is(FrameHandle::new(1023, 1), DEVICE));
     }
 
     #[test]
-    fn generations_wrap_without_touching_the_index() {
-        let mut entry = Entry::new(5, 0, 1);
-        for _ in 0..FrameHandle::GENERATIONS - 1 {
-            entry.hand_over(1);
+    fn only_the_holder_gives_and_only_by_the_valid_handle() {
+        let entry = Entry::new(7, 1, 4);
+        let handle = entry.handle();
+        assert_eq!(entry.given(handle, 5, 6, NEXT_GENERATION), None);
+        assert_eq!(
+            entry.given(FrameHandle::new(7, 0), 4, 6, NEXT_GENERATION),
+            None
+        );
+        assert_eq!(
+            entry.given(FrameHandle::new(6, 1), 4, 6, NEXT_GENERATION),
+            None
+        );
+        for step in [SAME_GENERATION, NEXT_GENERATION] {
+            let mut given = entry.given(handle, 4, DEVICE, step).unwrap();
+            assert_eq!(
+                (given.holder(), given.pool(), given.handle().0),
+                (DEVICE, 1, handle.0 + step)
+            );
+            given.take_back(4, step);
+            assert_eq!(given, entry);
+        }
+    }
+
+    #[test]
+    fn generations_wrap_without_touching_the_rest() {
+        let start = Entry::new(5, 2, 1);
+        let mut entry = start;
+        for _ in 1..FrameHandle::GENERATIONS {
+            entry = entry.given(entry.handle(), 1, 1, NEXT_GENERATION).unwrap();
         }
         assert_eq!(
-            (entry.handle().index(), entry.handle().generation()),
-            (5, 0)
+            (
+                entry.handle().generation(),
+                entry.handle().index(),
+                entry.holder(),
+                entry.pool()
+            ),
+            (0, 5, 1, 2)
         );
+        entry.take_back(1, NEXT_GENERATION);
+        assert_eq!(entry.handle().generation(), FrameHandle::GENERATIONS - 1);
+        entry.renew(1);
+        entry.renew(1);
+        assert_eq!(entry, start);
     }
 }

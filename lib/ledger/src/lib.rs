@@ -33,7 +33,7 @@ use abi::{FrameDesc, FrameHandle, KernelError, MAX_TASKS};
 
 pub use death::Event;
 use entry::{DEVICE, Entry, QUARANTINE};
-pub use transfer::{Moved, Transfer};
+pub use transfer::Moved;
 
 /// Where a frame is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,8 +81,6 @@ pub struct Ledger<const N: usize> {
     pools: [Pool; MAX_POOLS],
     pool_count: u8,
     frame_count: u16,
-    /// Number of the list that is being checked. A frame that bears it has been named before.
-    epoch: u16,
 }
 
 impl<const N: usize> Default for Ledger<N> {
@@ -101,7 +99,6 @@ impl<const N: usize> Ledger<N> {
             pools: [Pool::EMPTY; MAX_POOLS],
             pool_count: 0,
             frame_count: 0,
-            epoch: 0,
         }
     }
 

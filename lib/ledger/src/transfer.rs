@@ -1,10 +1,10 @@
-//! The hand-over of a list of frames: checked whole, then done.
+//! The hand-over of a list of frames, whole or not at all.
 
 use abi::image::MAX_POOLS;
-use abi::{FrameDesc, KernelError, MAX_FRAME_LIST, MAX_TASKS, PAGE_SIZE};
+use abi::{FrameDesc, FrameHandle, KernelError, MAX_FRAME_LIST, MAX_TASKS, PAGE_SIZE};
 
 use crate::Ledger;
-use crate::entry::{DEVICE, Entry};
+use crate::entry::{DEVICE, Entry, NEXT_GENERATION, SAME_GENERATION};
 
 /// Frames of a list by pool: eight bits for each.
 #[derive(Clone, Copy, Debug)]
@@ -30,70 +30,78 @@ impl Iterator for Lanes {
 
 /// A frame that changes hands, as the kernel needs it for page tables and caches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Moved {
+pub struct Moved<'a> {
     /// Index of the frame in the image.
     pub index: usize,
     /// Pool that it belongs to.
     pub pool: usize,
     /// The list entry, with the handle that is valid after the move.
-    pub desc: FrameDesc,
-}
-
-/// A hand-over that has been checked and can no longer fail.
-///
-/// Dropping it leaves everything as it was.
-#[derive(Debug)]
-#[must_use = "the frames move on commit"]
-pub struct Transfer<'a, const N: usize> {
-    ledger: &'a mut Ledger<N>,
-    from: u8,
-    to: u8,
-    list: &'a [FrameDesc],
-    out: &'a mut [FrameDesc],
-    lanes: Lanes,
-}
-
-impl<const N: usize> Transfer<'_, N> {
-    /// Frames in the list.
-    #[must_use]
-    pub const fn len(&self) -> usize {
-        self.list.len()
-    }
-
-    /// True if the list is empty; committing it does nothing.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
-    /// Moves the frames, writes the receiver's list and calls `moved` for each frame, in list order.
-    #[inline]
-    pub fn commit(self, mut moved: impl FnMut(Moved)) {
-        for (desc, out) in self.list.iter().zip(self.out) {
-            let step = self.ledger.hand_over(desc, self.to);
-            *out = step.desc;
-            moved(step);
-        }
-        self.ledger.recount(self.lanes, self.from, self.to);
-    }
+    pub desc: &'a FrameDesc,
 }
 
 impl<const N: usize> Ledger<N> {
     #[inline]
-    fn entry(&mut self, desc: &FrameDesc) -> &mut Entry {
-        // The mask is for the compiler: the check compares the whole handle, so an index that is too
-        // large cannot match the line that it falls on.
-        &mut self.entries[desc.handle.index() & (N - 1)]
+    fn entry(&mut self, handle: FrameHandle) -> &mut Entry {
+        // The mask is for the compiler: the line holds the whole handle, so an index that is too large
+        // does not match the line that it falls on.
+        &mut self.entries[handle.index() & (N - 1)]
     }
 
+    /// Checks a list and moves its frames, in one pass; a bad entry undoes those before it.
+    ///
+    /// A frame that is named twice has moved when it comes up again, so that the second entry fails.
     #[inline]
-    fn hand_over(&mut self, desc: &FrameDesc, to: u8) -> Moved {
-        let entry = self.entry(desc);
-        let handle = entry.hand_over(to);
-        Moved {
-            index: handle.index(),
-            pool: entry.pool(),
-            desc: FrameDesc { handle, ..*desc },
+    fn claim(
+        &mut self,
+        from: u8,
+        to: u8,
+        step: u32,
+        list: &[FrameDesc],
+    ) -> Result<Lanes, KernelError> {
+        if list.len() > MAX_FRAME_LIST {
+            return Err(KernelError::FrameListTooLong);
+        }
+        let mut lanes = 0;
+        let mut rest = list;
+        while let [desc, after @ ..] = rest {
+            let entry = self.entry(desc.handle);
+            match entry.given(desc.handle, from, to, step) {
+                Some(given) if usize::from(desc.len) <= PAGE_SIZE => *entry = given,
+                _ => return Err(self.refuse(from, step, list, rest.len())),
+            }
+            lanes += entry.lane();
+            rest = after;
+        }
+        Ok(Lanes(lanes))
+    }
+
+    /// Undoes [`claim`](Self::claim).
+    #[cold]
+    #[inline(never)]
+    fn release(&mut self, from: u8, step: u32, list: &[FrameDesc]) {
+        for desc in list {
+            self.entry(desc.handle).take_back(from, step);
+        }
+    }
+
+    /// Undoes what was claimed before a bad entry, and finds its error. It is the first of the last `rest`.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, from: u8, step: u32, list: &[FrameDesc], rest: usize) -> KernelError {
+        let (done, bad) = list.split_at(list.len().saturating_sub(rest));
+        self.release(from, step, done);
+        let Some(desc) = bad.first() else {
+            return KernelError::BadArgument;
+        };
+        let frames = self.entries.get(..usize::from(self.frame_count));
+        match frames.and_then(|frames| frames.get(desc.handle.index())) {
+            None => KernelError::FrameUnknown,
+            Some(entry) if entry.handle() != desc.handle => KernelError::FrameStale,
+            Some(entry) if entry.holder() != from => KernelError::FrameNotHeld,
+            Some(_) if done.iter().any(|earlier| earlier.handle == desc.handle) => {
+                KernelError::FrameDuplicate
+            }
+            Some(_) => KernelError::FrameLength,
         }
     }
 
@@ -113,75 +121,9 @@ impl<const N: usize> Ledger<N> {
         }
     }
 
-    /// Starts the check of a list. Marks of the lists before must not look like the new one's.
+    /// Whether `to` may take so many frames more of each pool.
     #[inline]
-    fn next_epoch(&mut self) -> u16 {
-        self.epoch = self.epoch.wrapping_add(1);
-        if self.epoch == 0 {
-            self.clear_marks();
-        }
-        self.epoch
-    }
-
-    #[cold]
-    fn clear_marks(&mut self) {
-        for entry in &mut self.entries {
-            entry.set_mark(0);
-        }
-        self.epoch = 1;
-    }
-
-    /// Checks everything that concerns the sender's side. Changes nothing but marks.
-    #[inline]
-    fn check_list(&mut self, holder: u8, list: &[FrameDesc]) -> Result<Lanes, KernelError> {
-        if list.len() > MAX_FRAME_LIST {
-            return Err(KernelError::FrameListTooLong);
-        }
-        let epoch = self.next_epoch();
-        let mut lanes = 0;
-        for desc in list {
-            let entry = self.entry(desc);
-            if !entry.is(desc.handle, holder)
-                || entry.mark() == epoch
-                || usize::from(desc.len) > PAGE_SIZE
-            {
-                return Err(self.explain(holder, epoch, desc));
-            }
-            entry.set_mark(epoch);
-            lanes += entry.lane();
-        }
-        Ok(Lanes(lanes))
-    }
-
-    /// Finds the error of an entry that was refused.
-    #[cold]
-    fn explain(&self, holder: u8, epoch: u16, desc: &FrameDesc) -> KernelError {
-        let frames = self.entries.get(..usize::from(self.frame_count));
-        match frames.and_then(|frames| frames.get(desc.handle.index())) {
-            None => KernelError::FrameUnknown,
-            Some(entry) if entry.handle() != desc.handle => KernelError::FrameStale,
-            Some(entry) if entry.holder() != holder => KernelError::FrameNotHeld,
-            Some(entry) if entry.mark() == epoch => KernelError::FrameDuplicate,
-            Some(_) => KernelError::FrameLength,
-        }
-    }
-
-    /// Checks a hand-over between tasks.
-    #[inline]
-    fn check_transfer(
-        &mut self,
-        from: u8,
-        to: u8,
-        list: &[FrameDesc],
-        room: usize,
-    ) -> Result<Lanes, KernelError> {
-        if usize::from(from) >= MAX_TASKS || usize::from(to) >= MAX_TASKS || from == to {
-            return Err(KernelError::BadArgument);
-        }
-        if list.len() > room {
-            return Err(KernelError::FrameListTooLong);
-        }
-        let lanes = self.check_list(from, list)?;
+    fn check_receiver(&self, to: u8, lanes: Lanes) -> Result<(), KernelError> {
         for (pool, frames) in lanes {
             let Some(pool) = self.pools.get(pool) else {
                 return Err(KernelError::FramePool);
@@ -194,16 +136,38 @@ impl<const N: usize> Ledger<N> {
                 return Err(KernelError::FrameQuota);
             }
         }
-        Ok(lanes)
+        Ok(())
     }
 
-    /// Checks a hand-over between two tasks, to be done by [`Transfer::commit`].
-    ///
-    /// Entries of the receiver's list go to the start of `out`. The kernel checks all other things
-    /// that can fail in the same call before it commits.
+    /// Moves a list between two tasks, or refuses it and leaves everything as it was.
+    #[inline]
+    fn claim_for(
+        &mut self,
+        from: u8,
+        to: u8,
+        list: &[FrameDesc],
+        room: usize,
+    ) -> Result<(), KernelError> {
+        if usize::from(from) >= MAX_TASKS || usize::from(to) >= MAX_TASKS || from == to {
+            return Err(KernelError::BadArgument);
+        }
+        if list.len() > room {
+            return Err(KernelError::FrameListTooLong);
+        }
+        let lanes = self.claim(from, to, NEXT_GENERATION, list)?;
+        if let Err(error) = self.check_receiver(to, lanes) {
+            self.release(from, NEXT_GENERATION, list);
+            return Err(error);
+        }
+        self.recount(lanes, from, to);
+        Ok(())
+    }
+
+    /// Hands frames from one task to another. The receiver's list, with handles of the new generation,
+    /// goes to the start of `out`; then `moved` is called for each frame, in list order.
     ///
     /// # Errors
-    /// The first that applies; then nothing has changed:
+    /// The first that applies; then nothing has changed, `out` included, and `moved` was not called:
     /// * [`KernelError::BadArgument`]: `from` and `to` are no two tasks;
     /// * [`KernelError::FrameListTooLong`]: more than [`MAX_FRAME_LIST`] entries, or than `out` has room for;
     /// * for the first bad entry, [`KernelError::FrameUnknown`], [`KernelError::FrameStale`],
@@ -212,38 +176,19 @@ impl<const N: usize> Ledger<N> {
     /// * [`KernelError::FramePool`]: `to` may not hold frames of a pool in the list;
     /// * [`KernelError::FrameQuota`]: `to` would hold more of a pool than it may.
     #[inline]
-    pub fn check<'a>(
-        &'a mut self,
-        from: u8,
-        to: u8,
-        list: &'a [FrameDesc],
-        out: &'a mut [FrameDesc],
-    ) -> Result<Transfer<'a, N>, KernelError> {
-        let lanes = self.check_transfer(from, to, list, out.len())?;
-        Ok(Transfer {
-            ledger: self,
-            from,
-            to,
-            list,
-            out,
-            lanes,
-        })
-    }
-
-    /// Hands frames from one task to another: [`check`](Self::check) and [`Transfer::commit`] in one.
-    ///
-    /// # Errors
-    /// As [`check`](Self::check).
-    #[inline]
     pub fn transfer(
         &mut self,
         from: u8,
         to: u8,
         list: &[FrameDesc],
         out: &mut [FrameDesc],
-        moved: impl FnMut(Moved),
+        mut moved: impl FnMut(Moved<'_>),
     ) -> Result<(), KernelError> {
-        self.check(from, to, list, out)?.commit(moved);
+        self.claim_for(from, to, list, out.len())?;
+        for (desc, out) in list.iter().zip(out) {
+            *out = *desc;
+            moved(self.handed_over(out));
+        }
         Ok(())
     }
 
@@ -251,7 +196,7 @@ impl<const N: usize> Ledger<N> {
     /// what the receiver can take.
     ///
     /// # Errors
-    /// As [`check`](Self::check).
+    /// As [`transfer`](Self::transfer).
     #[inline]
     pub fn transfer_in_place(
         &mut self,
@@ -259,29 +204,42 @@ impl<const N: usize> Ledger<N> {
         to: u8,
         list: &mut [FrameDesc],
         room: usize,
-        mut moved: impl FnMut(Moved),
+        mut moved: impl FnMut(Moved<'_>),
     ) -> Result<(), KernelError> {
-        let lanes = self.check_transfer(from, to, list, room)?;
+        self.claim_for(from, to, list, room)?;
         for desc in list {
-            let step = self.hand_over(desc, to);
-            *desc = step.desc;
-            moved(step);
+            moved(self.handed_over(desc));
         }
-        self.recount(lanes, from, to);
         Ok(())
+    }
+
+    /// Puts the handle of the new generation into an entry.
+    #[inline]
+    fn handed_over<'d>(&mut self, desc: &'d mut FrameDesc) -> Moved<'d> {
+        desc.handle = FrameHandle(desc.handle.0.wrapping_add(NEXT_GENERATION));
+        self.moved(desc)
+    }
+
+    #[inline]
+    fn moved<'d>(&mut self, desc: &'d FrameDesc) -> Moved<'d> {
+        Moved {
+            index: desc.handle.index(),
+            pool: self.entry(desc.handle).pool(),
+            desc,
+        }
     }
 
     /// Gives frames that `task` holds to its device. Handles stay valid, but only for
     /// [`complete`](Self::complete). `moved` does the cache maintenance.
     ///
     /// # Errors
-    /// As [`check`](Self::check); [`KernelError::FramePool`] if `task` does not own a pool in the list.
+    /// As [`transfer`](Self::transfer); [`KernelError::FramePool`] if `task` does not own a pool in the list.
     #[inline]
     pub fn arm(
         &mut self,
         task: u8,
         list: &[FrameDesc],
-        moved: impl FnMut(Moved),
+        moved: impl FnMut(Moved<'_>),
     ) -> Result<(), KernelError> {
         self.with_device(task, task, DEVICE, list, moved)
     }
@@ -289,13 +247,13 @@ impl<const N: usize> Ledger<N> {
     /// Takes frames back from the device of `task`. Handles stay valid. `moved` does the cache maintenance.
     ///
     /// # Errors
-    /// As [`arm`](Self::arm); [`KernelError::FrameNotHeld`] for a frame that the device does not hold.
+    /// As [`arm`](Self::arm); [`KernelError::FrameNotHeld`] for a frame that no device holds.
     #[inline]
     pub fn complete(
         &mut self,
         task: u8,
         list: &[FrameDesc],
-        moved: impl FnMut(Moved),
+        moved: impl FnMut(Moved<'_>),
     ) -> Result<(), KernelError> {
         self.with_device(task, DEVICE, task, list, moved)
     }
@@ -307,28 +265,21 @@ impl<const N: usize> Ledger<N> {
         from: u8,
         to: u8,
         list: &[FrameDesc],
-        mut moved: impl FnMut(Moved),
+        mut moved: impl FnMut(Moved<'_>),
     ) -> Result<(), KernelError> {
         if usize::from(task) >= MAX_TASKS {
             return Err(KernelError::BadArgument);
         }
-        let lanes = self.check_list(from, list)?;
-        for (pool, _) in lanes {
-            if self.owner(pool) != Some(task) {
-                return Err(KernelError::FramePool);
-            }
-        }
-        for desc in list {
-            let entry = self.entry(desc);
-            entry.set_holder(to);
-            let step = Moved {
-                index: desc.handle.index(),
-                pool: entry.pool(),
-                desc: *desc,
-            };
-            moved(step);
+        let lanes = self.claim(from, to, SAME_GENERATION, list)?;
+        let owns = |(pool, _)| self.owner(pool) == Some(task);
+        if !{ lanes }.all(owns) {
+            self.release(from, SAME_GENERATION, list);
+            return Err(KernelError::FramePool);
         }
         self.recount(lanes, from, to);
+        for desc in list {
+            moved(self.moved(desc));
+        }
         Ok(())
     }
 }
