@@ -1,0 +1,32 @@
+//! Builds, runs, tests and measures Leasehold images: `cargo xtask`.
+//!
+//! * [`cli`]: commands and options,
+//! * [`setup`]: finds or installs what is needed,
+//! * [`build`]: from app.toml and board.toml to `target/dist/BOARD/`,
+//! * [`emulator`]: boots an image and talks to it,
+//! * [`run`]: the console on the terminal.
+
+#![forbid(unsafe_code)]
+
+mod cli;
+mod emulator;
+mod process;
+mod setup;
+mod toolchain;
+mod ui;
+mod workspace;
+
+use clap::Parser;
+use miette::Result;
+
+use cli::{Cli, Command};
+use workspace::Workspace;
+
+fn main() -> Result<()> {
+    let cli = Cli::parse();
+    let workspace = Workspace::find()?;
+    match cli.command {
+        Command::Setup => setup::command(&workspace),
+        other => todo!("{other:?}"),
+    }
+}
