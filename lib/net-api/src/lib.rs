@@ -1,0 +1,4 @@
+//! Interface of the network stack, and sockets for its clients.
+
+#![no_std]
+#![forbid(unsafe_code)]
