@@ -189,3 +189,41 @@ pub struct Image {
     /// Task index of the supervisor, and its notification bit for faults.
     pub supervisor: (u8, u32),
 }
+
+/// Bytes before the postcard data: magic (4), version (4), length (4), little-endian.
+pub const HEADER_SIZE: usize = 12;
+
+/// Reads an [`Image`] from its bytes part by part, as it would not fit the kernel's stack whole.
+///
+/// The parts come in the order of the fields of [`Image`]: [`next`](Self::next) for single values,
+/// [`list`](Self::list) for lists.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// Checks the header. `None` if magic, version or length are wrong.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Option<Self> {
+        let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        if word(0)? != MAGIC || word(4)? != u32::from(VERSION) {
+            return None;
+        }
+        bytes.get(HEADER_SIZE..)?.get(..word(8)? as usize).map(Self)
+    }
+
+    /// The next value of the table. `None` if the bytes do not hold one.
+    pub fn next<T: Deserialize<'a>>(&mut self) -> Option<T> {
+        let (value, rest) = postcard::take_from_bytes(self.0).ok()?;
+        self.0 = rest;
+        Some(value)
+    }
+
+    /// Calls `each` for the entries of the list that comes next. `None` if the bytes end early or `each` says so.
+    pub fn list<T: Deserialize<'a>>(&mut self, mut each: impl FnMut(T) -> Option<()>) -> Option<()> {
+        let count: u32 = self.next()?;
+        for _ in 0..count {
+            each(self.next()?)?;
+        }
+        Some(())
+    }
+}

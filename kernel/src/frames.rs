@@ -1,0 +1,188 @@
+//! Frames: who holds them is the ledger's, which page tables show them is ours.
+
+use abi::frame::Direction;
+use abi::image::{Access, Pool};
+use abi::{FrameDesc, KernelError, MAX_FRAME_LIST, PAGE_SIZE};
+use ledger::{Event, Moved};
+
+use crate::{CallResult, Context, Kernel, Machine};
+
+/// Where the frames of a pool lie, and whose they are.
+#[derive(Debug)]
+pub struct FramePool {
+    /// Where the pool's frame with index 0 would lie; frame indices count through all pools.
+    origin: usize,
+    owner: usize,
+    image: Pool,
+}
+
+impl FramePool {
+    /// Address of a frame of this pool.
+    #[inline]
+    fn address(&self, frame: usize) -> usize {
+        self.origin.wrapping_add(frame * PAGE_SIZE)
+    }
+}
+
+impl<M: Machine> Kernel<M> {
+    /// Adds a frame pool, all of whose frames its owner holds.
+    ///
+    /// # Errors
+    /// What is wrong with it; `cargo xtask dist` writes no such pool.
+    pub fn add_pool(&mut self, pool: &Pool) -> Result<(), &'static str> {
+        let number = self
+            .ledger
+            .add_pool(pool.owner, pool.count, &pool.holders)
+            .map_err(|_| "a frame pool does not fit, or names a holder twice")?;
+        let first = self.ledger.frames(number).start;
+        let entry = FramePool {
+            origin: (pool.base as usize).wrapping_sub(first * PAGE_SIZE),
+            owner: pool.owner.into(),
+            image: pool.clone(),
+        };
+        self.pools.push(entry).map_err(|_| "too many frame pools")
+    }
+
+    /// Moves the frames that `from` lists at one address to `to`, and writes their new handles at another.
+    ///
+    /// The list is read once: what is checked is what is moved.
+    #[inline]
+    pub(crate) fn move_frames(
+        &mut self,
+        from: usize,
+        to: usize,
+        from_list: usize,
+        to_list: usize,
+        count: usize,
+    ) -> Result<(), KernelError> {
+        let mut list = [FrameDesc::default(); MAX_FRAME_LIST];
+        let list = self.load_frames(from_list, &mut list, count);
+        let (machine, pools) = (&mut self.machine, &self.pools);
+        let mut unmapped = 0;
+        let mut mapped = 0;
+        self.ledger.transfer_in_place(from as u8, to as u8, list, MAX_FRAME_LIST, |moved: Moved| {
+            let Some(pool) = pools.get(moved.pool) else { return };
+            let address = pool.address(moved.index);
+            // The owner, a driver, never sees payload.
+            if pool.owner != from {
+                machine.unmap_frame(from, address);
+                unmapped += 1;
+            }
+            if pool.owner != to {
+                machine.map_frame(to, address);
+                mapped += 1;
+            }
+        })?;
+        machine.finish_mapping();
+        for (index, entry) in list.iter().enumerate() {
+            machine.store(to_list + index * size_of::<FrameDesc>(), entry);
+        }
+        let counters = &mut self.tasks[from].counters;
+        counters.frames += count as u64;
+        counters.map_writes += unmapped + mapped;
+        Ok(())
+    }
+
+    pub(crate) fn call_frame_arm(&mut self, me: usize) -> CallResult {
+        let direction = match self.tasks[me].context.argument(2) {
+            0 => Direction::Receive,
+            1 => Direction::Transmit,
+            _ => return Err(KernelError::BadArgument.into()),
+        };
+        self.device_list(me, |ledger, machine, pools, list| {
+            let mut lines = 0;
+            ledger.arm(me as u8, list, |moved| {
+                if let Some(pool) = pools.get(moved.pool) {
+                    let len = usize::from(moved.desc.len);
+                    lines += machine.release_to_device(pool.address(moved.index), len, direction);
+                }
+            })?;
+            Ok(lines)
+        })
+    }
+
+    pub(crate) fn call_frame_complete(&mut self, me: usize) -> CallResult {
+        self.device_list(me, |ledger, machine, pools, list| {
+            let mut lines = 0;
+            ledger.complete(me as u8, list, |moved| {
+                if let Some(pool) = pools.get(moved.pool)
+                    && moved.desc.len > 0
+                {
+                    lines += machine.acquire_from_device(pool.address(moved.index), moved.desc.len.into());
+                }
+            })?;
+            Ok(lines)
+        })
+    }
+
+    /// Reads the list in arguments 0 and 1, lets `step` move it to or from the device, and books the cache lines.
+    #[inline]
+    fn device_list(
+        &mut self,
+        me: usize,
+        step: impl FnOnce(
+            &mut ledger::Ledger<{ abi::image::MAX_FRAMES }>,
+            &mut M,
+            &[FramePool],
+            &[FrameDesc],
+        ) -> Result<usize, KernelError>,
+    ) -> CallResult {
+        let context = &self.tasks[me].context;
+        let (address, count) = (context.argument(0), context.argument(1));
+        self.check_frame_list(me, address, count, Access::READ)?;
+        let mut list = [FrameDesc::default(); MAX_FRAME_LIST];
+        let list = self.load_frames(address, &mut list, count);
+        let lines = step(&mut self.ledger, &mut self.machine, &self.pools, list)?;
+        self.machine.finish_maintenance();
+        let task = &mut self.tasks[me];
+        task.counters.cache_lines += lines as u64;
+        task.context.set_result(0, 0);
+        Ok(())
+    }
+
+    pub(crate) fn call_frame_list(&mut self, me: usize) -> CallResult {
+        let context = &self.tasks[me].context;
+        let (pool, address) = (context.argument(0), context.argument(1));
+        let (capacity, from) = (context.argument(2).min(MAX_FRAME_LIST), context.argument(3));
+        self.check_frame_list(me, address, capacity, Access::WRITE)?;
+        let mut list = [FrameDesc::default(); MAX_FRAME_LIST];
+        let (count, next) = self.ledger.list(me as u8, pool, from, &mut list[..capacity])?;
+        for (index, entry) in list[..count].iter().enumerate() {
+            self.machine.store(address + index * size_of::<FrameDesc>(), entry);
+        }
+        let context = &mut self.tasks[me].context;
+        context.set_result(0, 0);
+        context.set_result(1, count);
+        context.set_result(2, next);
+        Ok(())
+    }
+
+    /// Settles the frames of a task that died: those that it held go back to their owners, who get a notice;
+    /// those that its own device held go back to it once the device is quiet.
+    pub(crate) fn return_frames(&mut self, dead: usize) {
+        let (machine, pools) = (&mut self.machine, &self.pools);
+        let mut notices = 0u32;
+        let mut orphans = 0u32;
+        self.ledger.task_died(dead as u8, |event| match event {
+            Event::Returned { pool, index } => {
+                if let Some(entry) = pools.get(pool) {
+                    machine.unmap_frame(dead, entry.address(index));
+                }
+            }
+            Event::Notice { pool, .. } => notices |= 1 << pool,
+            Event::OwnerDied { pool, .. } => orphans |= 1 << pool,
+        });
+        machine.finish_mapping();
+        for number in 0..self.pools.len() {
+            let pool = &self.pools[number];
+            if notices & (1 << number) != 0 {
+                let (owner, mask) = (pool.owner, pool.image.returned);
+                self.post(owner, mask);
+            }
+            // A device that does not confirm keeps its frames: better lost than overwritten by DMA.
+            if orphans & (1 << number) != 0 && self.machine.quiesce(&self.pools[number].image) {
+                self.ledger.quiesced(number);
+            }
+        }
+    }
+}

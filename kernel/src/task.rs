@@ -1,0 +1,183 @@
+//! One task as the kernel sees it.
+
+use abi::call::Lease;
+use abi::fault::FaultRecord;
+use abi::image::{self, Access, MAX_REGIONS, Privileges};
+use abi::stats::{Counters, TaskState};
+use abi::{FaultInfo, MAX_LEASES, PAGE_SIZE, TaskId};
+use heapless::{String, Vec};
+use ledger::wait::Notifications;
+
+/// Memory that a task may use, from `start` up to but without `end`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) access: Access,
+}
+
+/// What a task waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Nothing: it is ready or runs.
+    Runnable,
+    /// A message that the target has not received yet.
+    Sending(u8),
+    /// The reply to a message.
+    AwaitingReply(u8),
+    /// A message or notification.
+    Receiving,
+    /// A restart after a fault.
+    Faulted,
+    /// A restart on request.
+    Stopped,
+}
+
+/// A message that its sender has described but that is not yet received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Message {
+    pub operation: usize,
+    pub address: usize,
+    pub len: usize,
+    pub reply: usize,
+    pub reply_capacity: usize,
+    pub frames: usize,
+    pub frame_count: usize,
+    pub frame_capacity: usize,
+}
+
+/// Where a receiver wants its next message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Receive {
+    pub buffer: usize,
+    pub capacity: usize,
+    pub mask: u32,
+    /// The only sender that may be received, if any; the kernel's id admits notifications only.
+    pub from: Option<TaskId>,
+    pub frames: usize,
+    pub frame_capacity: usize,
+}
+
+/// Longest panic message that is kept.
+pub(crate) const PANIC_MESSAGE_LEN: usize = 128;
+
+/// A task: its registers, its rights, what it waits for, what it has used.
+#[derive(Debug)]
+pub struct Task<C> {
+    /// Registers while it does not run.
+    pub(crate) context: C,
+    pub(crate) state: State,
+    pub(crate) generation: u32,
+    pub(crate) priority: u8,
+    /// Bit in the ready set.
+    pub(crate) rank: u8,
+    /// Tasks that it may send to.
+    pub(crate) slots: u32,
+    pub(crate) notifies: Vec<(u8, u32), 16>,
+    pub(crate) privileges: Privileges,
+    pub(crate) spans: Vec<Span, MAX_REGIONS>,
+    pub(crate) notifications: Notifications,
+    pub(crate) message: Message,
+    pub(crate) leases: Vec<Lease, MAX_LEASES>,
+    pub(crate) receive: Receive,
+    /// Tasks that wait to be received by this one, bit by rank.
+    pub(crate) senders: u32,
+    /// Deadline and mask, valid while the task's bit is set in the kernel's timers.
+    pub(crate) timer: (u64, u32),
+    pub(crate) counters: Counters,
+    pub(crate) fault: Option<FaultRecord>,
+    pub(crate) panic_message: Vec<u8, PANIC_MESSAGE_LEN>,
+    pub(crate) name: String<24>,
+    entry: usize,
+    stack_top: usize,
+    guard: usize,
+}
+
+impl<C: crate::Context> Task<C> {
+    pub(crate) fn new(image: image::Task) -> Self {
+        let spans = image.regions.iter().map(|region| Span {
+            start: region.base as usize,
+            end: (region.base + region.size) as usize,
+            access: region.access,
+        });
+        Self {
+            context: C::default(),
+            state: State::Stopped,
+            generation: 0,
+            priority: image.priority,
+            rank: 0,
+            slots: image.slots,
+            notifies: image.notifies,
+            privileges: image.privileges,
+            spans: spans.collect(),
+            notifications: Notifications::default(),
+            message: Message::default(),
+            leases: Vec::new(),
+            receive: Receive::default(),
+            senders: 0,
+            timer: (0, 0),
+            counters: Counters::default(),
+            fault: None,
+            panic_message: Vec::new(),
+            name: image.name,
+            entry: image.entry as usize,
+            stack_top: image.stack_top as usize,
+            guard: image.guard as usize,
+        }
+    }
+
+    /// Name in `app.toml`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Clean registers, no message, no notification: as at boot.
+    pub(crate) fn reset(&mut self) {
+        self.context.reset(self.entry, self.stack_top);
+        self.notifications = Notifications::default();
+        self.leases.clear();
+        self.message = Message::default();
+    }
+
+    /// Id of the current instance.
+    pub(crate) fn id(&self, index: usize) -> TaskId {
+        TaskId::new(index, self.generation)
+    }
+
+    /// True if the task itself could make all these accesses in one of its regions of ordinary memory.
+    #[inline]
+    pub(crate) fn may_access(&self, address: usize, len: usize, need: Access) -> bool {
+        let Some(end) = address.checked_add(len) else { return false };
+        len == 0
+            || self.spans.iter().any(|span| {
+                address >= span.start
+                    && end <= span.end
+                    && span.access.contains(need)
+                    && !span.access.intersects(Access::DEVICE)
+            })
+    }
+
+    /// Tells a stack overflow from other faults by the guard page.
+    pub(crate) fn classify(&self, info: FaultInfo) -> FaultInfo {
+        match info {
+            FaultInfo::MemoryAccess { address, .. }
+                if (self.guard..self.guard + PAGE_SIZE).contains(&(address as usize)) =>
+            {
+                FaultInfo::StackOverflow { address }
+            }
+            other => other,
+        }
+    }
+
+    pub(crate) fn status(&self) -> TaskState {
+        match self.state {
+            State::Runnable => TaskState::Runnable,
+            State::Sending(to) => TaskState::Sending(to),
+            State::AwaitingReply(from) => TaskState::AwaitingReply(from),
+            State::Receiving => TaskState::Receiving,
+            State::Faulted => TaskState::Faulted,
+            State::Stopped => TaskState::Stopped,
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Memory that system call arguments name.
+//!
+//! An address from a task is an allegation until it is checked here; what fails is
+//! that task's own fault.
+
+use abi::image::Access;
+use abi::{FaultInfo, FrameDesc, KernelError, MAX_FRAME_LIST};
+use zerocopy::FromBytes;
+
+use crate::{CallResult, Kernel, Machine, Trap};
+
+impl<M: Machine> Kernel<M> {
+    /// Checks that task `task` may read (or write) the range.
+    #[inline]
+    pub(crate) fn check_user(&self, task: usize, address: usize, len: usize, need: Access) -> CallResult {
+        if self.tasks[task].may_access(address, len, need) {
+            Ok(())
+        } else {
+            Err(Trap::Fault(FaultInfo::BadMemoryArgument { address: address as u64, len: len as u64 }))
+        }
+    }
+
+    /// Reads a value from a task's memory.
+    #[inline]
+    pub(crate) fn load_user<T: FromBytes>(&self, task: usize, address: usize) -> Result<T, Trap> {
+        self.check_user(task, address, size_of::<T>(), Access::READ)?;
+        Ok(self.machine.load(address))
+    }
+
+    /// Checks a frame list that a task names: its length, then its memory.
+    #[inline]
+    pub(crate) fn check_frame_list(&self, task: usize, address: usize, count: usize, need: Access) -> CallResult {
+        if count > MAX_FRAME_LIST {
+            return Err(KernelError::FrameListTooLong.into());
+        }
+        self.check_user(task, address, count * size_of::<FrameDesc>(), need)
+    }
+
+    /// Reads a checked frame list into the kernel.
+    #[inline]
+    pub(crate) fn load_frames<'a>(&self, address: usize, to: &'a mut [FrameDesc; MAX_FRAME_LIST], count: usize) -> &'a mut [FrameDesc] {
+        let list = &mut to[..count];
+        for (index, entry) in list.iter_mut().enumerate() {
+            *entry = self.machine.load(address + index * size_of::<FrameDesc>());
+        }
+        list
+    }
+}
