@@ -8,9 +8,13 @@
 
 #![forbid(unsafe_code)]
 
+mod archive;
+mod assemble;
 mod cli;
 mod emulator;
+mod link;
 mod process;
+mod script;
 mod setup;
 mod toolchain;
 mod ui;
