@@ -28,7 +28,8 @@ impl<M: Machine> Kernel<M> {
         self.bury(index, State::Faulted);
         let (supervisor, mask) = self.supervisor;
         if index == supervisor {
-            self.machine.log(b"kernel: the supervisor faulted and starts anew\r\n");
+            self.machine
+                .log(b"kernel: the supervisor faulted and starts anew\r\n");
             self.start(index);
         }
         self.post(supervisor, mask);
@@ -77,7 +78,10 @@ impl<M: Machine> Kernel<M> {
 
     pub(crate) fn call_panic(&mut self, me: usize) -> CallResult {
         let context = &self.tasks[me].context;
-        let (address, len) = (context.argument(0), context.argument(1).min(PANIC_MESSAGE_LEN));
+        let (address, len) = (
+            context.argument(0),
+            context.argument(1).min(PANIC_MESSAGE_LEN),
+        );
         self.check_user(me, address, len, Access::READ)?;
         let mut message = [0; PANIC_MESSAGE_LEN];
         self.machine.read_bytes(address, &mut message[..len]);

@@ -83,7 +83,10 @@ impl<M: Machine> Kernel<M> {
             order: [0; MAX_TASKS],
             ready: 0,
             current: 0,
-            last: Sample { ticks: 0, instructions: 0 },
+            last: Sample {
+                ticks: 0,
+                instructions: 0,
+            },
             ledger: Ledger::new(),
             pools: Vec::new(),
             interrupts: Vec::new(),
@@ -97,7 +100,9 @@ impl<M: Machine> Kernel<M> {
     /// # Errors
     /// If there are [`MAX_TASKS`] already.
     pub fn add_task(&mut self, task: image::Task) -> Result<(), &'static str> {
-        self.tasks.push(Task::new(task)).map_err(|_| "too many tasks")
+        self.tasks
+            .push(Task::new(task))
+            .map_err(|_| "too many tasks")
     }
 
     /// Adds an interrupt.
@@ -105,7 +110,9 @@ impl<M: Machine> Kernel<M> {
     /// # Errors
     /// If there are [`MAX_IRQS`] already.
     pub fn add_interrupt(&mut self, interrupt: Interrupt) -> Result<(), &'static str> {
-        self.interrupts.push(interrupt).map_err(|_| "too many interrupts")
+        self.interrupts
+            .push(interrupt)
+            .map_err(|_| "too many interrupts")
     }
 
     /// Makes all tasks ready. `supervisor` is a task index and the notification that tells it of faults.
@@ -117,7 +124,11 @@ impl<M: Machine> Kernel<M> {
         if self.supervisor.0 >= self.tasks.len() {
             return Err("no supervisor");
         }
-        if self.interrupts.iter().any(|interrupt| usize::from(interrupt.task) >= self.tasks.len()) {
+        if self
+            .interrupts
+            .iter()
+            .any(|interrupt| usize::from(interrupt.task) >= self.tasks.len())
+        {
             return Err("an interrupt of an unknown task");
         }
         self.rank_tasks();
@@ -175,7 +186,9 @@ impl<M: Machine> Kernel<M> {
             Some(Call::FrameList) => self.call_frame_list(me),
             Some(Call::Kernel) => self.call_kernel(me),
             Some(Call::Log) => self.call_log(me),
-            None => Err(Trap::Fault(FaultInfo::UnknownCall { number: number as u32 })),
+            None => Err(Trap::Fault(FaultInfo::UnknownCall {
+                number: number as u32,
+            })),
         };
         match result {
             Ok(()) => {}

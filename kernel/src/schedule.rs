@@ -46,7 +46,11 @@ impl<M: Machine> Kernel<M> {
         debug_assert!(self.ready != 0, "the idle task never blocks");
         let best = self.by_rank(self.ready.trailing_zeros());
         let current = &self.tasks[self.current];
-        if current.state == State::Runnable && current.priority == self.tasks[best].priority { self.current } else { best }
+        if current.state == State::Runnable && current.priority == self.tasks[best].priority {
+            self.current
+        } else {
+            best
+        }
     }
 
     /// Books the time since the last switch to the current task.
@@ -66,9 +70,13 @@ impl<M: Machine> Kernel<M> {
         if next != self.current {
             self.account();
             let from = core::mem::replace(&mut self.current, next);
-            let [from, to] = self.tasks.get_disjoint_mut([from, next]).expect("two different tasks of the table");
+            let [from, to] = self
+                .tasks
+                .get_disjoint_mut([from, next])
+                .expect("two different tasks of the table");
             to.counters.switches += 1;
-            self.machine.switch(&mut from.context, &mut to.context, next);
+            self.machine
+                .switch(&mut from.context, &mut to.context, next);
         }
     }
 }

@@ -148,7 +148,9 @@ impl<C: crate::Context> Task<C> {
     /// True if the task itself could make all these accesses in one of its regions of ordinary memory.
     #[inline]
     pub(crate) fn may_access(&self, address: usize, len: usize, need: Access) -> bool {
-        let Some(end) = address.checked_add(len) else { return false };
+        let Some(end) = address.checked_add(len) else {
+            return false;
+        };
         len == 0
             || self.spans.iter().any(|span| {
                 address >= span.start

@@ -12,11 +12,20 @@ use crate::{CallResult, Kernel, Machine, Trap};
 impl<M: Machine> Kernel<M> {
     /// Checks that task `task` may read (or write) the range.
     #[inline]
-    pub(crate) fn check_user(&self, task: usize, address: usize, len: usize, need: Access) -> CallResult {
+    pub(crate) fn check_user(
+        &self,
+        task: usize,
+        address: usize,
+        len: usize,
+        need: Access,
+    ) -> CallResult {
         if self.tasks[task].may_access(address, len, need) {
             Ok(())
         } else {
-            Err(Trap::Fault(FaultInfo::BadMemoryArgument { address: address as u64, len: len as u64 }))
+            Err(Trap::Fault(FaultInfo::BadMemoryArgument {
+                address: address as u64,
+                len: len as u64,
+            }))
         }
     }
 
@@ -29,7 +38,13 @@ impl<M: Machine> Kernel<M> {
 
     /// Checks a frame list that a task names: its length, then its memory.
     #[inline]
-    pub(crate) fn check_frame_list(&self, task: usize, address: usize, count: usize, need: Access) -> CallResult {
+    pub(crate) fn check_frame_list(
+        &self,
+        task: usize,
+        address: usize,
+        count: usize,
+        need: Access,
+    ) -> CallResult {
         if count > MAX_FRAME_LIST {
             return Err(KernelError::FrameListTooLong.into());
         }
@@ -38,7 +53,12 @@ impl<M: Machine> Kernel<M> {
 
     /// Reads a checked frame list into the kernel.
     #[inline]
-    pub(crate) fn load_frames<'a>(&self, address: usize, to: &'a mut [FrameDesc; MAX_FRAME_LIST], count: usize) -> &'a mut [FrameDesc] {
+    pub(crate) fn load_frames<'a>(
+        &self,
+        address: usize,
+        to: &'a mut [FrameDesc; MAX_FRAME_LIST],
+        count: usize,
+    ) -> &'a mut [FrameDesc] {
         let list = &mut to[..count];
         for (index, entry) in list.iter_mut().enumerate() {
             *entry = self.machine.load(address + index * size_of::<FrameDesc>());

@@ -26,8 +26,17 @@ struct Vectors {
 const SPSR_USER: u64 = 0;
 
 impl Context {
-    const CLEAR: Self =
-        Self { x: [0; 31], sp: 0, pc: 0, spsr: SPSR_USER, vectors: Vectors { q: [0; 32], fpcr: 0, fpsr: 0 } };
+    const CLEAR: Self = Self {
+        x: [0; 31],
+        sp: 0,
+        pc: 0,
+        spsr: SPSR_USER,
+        vectors: Vectors {
+            q: [0; 32],
+            fpcr: 0,
+            fpsr: 0,
+        },
+    };
 
     /// Stores the CPU's vector registers here.
     #[inline]
