@@ -195,7 +195,7 @@ pub const HEADER_SIZE: usize = 12;
 
 /// Reads an [`Image`] from its bytes part by part, as it would not fit the kernel's stack whole.
 ///
-/// The parts come in the order of the fields of [`Image`]: [`next`](Self::next) for single values,
+/// The parts come in the order of the fields of [`Image`]: [`take`](Self::take) for single values,
 /// [`list`](Self::list) for lists.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a>(&'a [u8]);
@@ -212,17 +212,20 @@ impl<'a> Reader<'a> {
     }
 
     /// The next value of the table. `None` if the bytes do not hold one.
-    pub fn next<T: Deserialize<'a>>(&mut self) -> Option<T> {
+    pub fn take<T: Deserialize<'a>>(&mut self) -> Option<T> {
         let (value, rest) = postcard::take_from_bytes(self.0).ok()?;
         self.0 = rest;
         Some(value)
     }
 
     /// Calls `each` for the entries of the list that comes next. `None` if the bytes end early or `each` says so.
-    pub fn list<T: Deserialize<'a>>(&mut self, mut each: impl FnMut(T) -> Option<()>) -> Option<()> {
-        let count: u32 = self.next()?;
+    pub fn list<T: Deserialize<'a>>(
+        &mut self,
+        mut each: impl FnMut(T) -> Option<()>,
+    ) -> Option<()> {
+        let count: u32 = self.take()?;
         for _ in 0..count {
-            each(self.next()?)?;
+            each(self.take()?)?;
         }
         Some(())
     }

@@ -119,7 +119,7 @@ impl Machine {
                 (first.min(start), last.max(end))
             }))
         });
-        image.next::<Platform>().ok_or(TABLE_ENDS)?;
+        image.take::<Platform>().ok_or(TABLE_ENDS)?;
         image
             .list(|task: abi::image::Task| {
                 result = self.tables.add_task(index, &task.regions);

@@ -111,7 +111,7 @@ fn boot(kernel: &mut Kernel<Machine>) -> Result<(), &'static str> {
     let image = Reader::new(bytes).ok_or("no image table of this version")?;
 
     let mut rest = image;
-    let platform: Platform = rest.next().ok_or(TABLE_ENDS)?;
+    let platform: Platform = rest.take().ok_or(TABLE_ENDS)?;
     rest.list(|task| kernel.add_task(task).ok())
         .ok_or("too many tasks, or the image table ends early")?;
     rest.list(|interrupt: Interrupt| kernel.add_interrupt(interrupt).ok())
@@ -119,7 +119,7 @@ fn boot(kernel: &mut Kernel<Machine>) -> Result<(), &'static str> {
     let mut pools: Vec<Pool, MAX_POOLS> = Vec::new();
     rest.list(|pool| pools.push(pool).ok())
         .ok_or("too many frame pools")?;
-    let supervisor = rest.next().ok_or(TABLE_ENDS)?;
+    let supervisor = rest.take().ok_or(TABLE_ENDS)?;
 
     kernel.machine.configure(&platform, &pools)?;
     kernel.machine.add_tasks(image, &pools)?;
