@@ -48,6 +48,13 @@ impl FrameList {
         Ok(())
     }
 
+    /// Takes the last entry out.
+    #[inline]
+    pub fn pop(&mut self) -> Option<FrameDesc> {
+        self.len = self.len.checked_sub(1)?;
+        self.entries.get(self.len).copied()
+    }
+
     /// The entries.
     #[must_use]
     pub fn as_slice(&self) -> &[FrameDesc] {

@@ -1,0 +1,618 @@
+//! The driver proper: what happens in an exchange, at an interrupt, and each tenth of a second.
+//!
+//! It knows the kernel and the MAC by two small traits only, so the same code runs on the host against a model of both.
+//!
+//! Interrupts: the kernel masks the MAC's interrupt when it delivers it. It stays masked while frames come in quick succession,
+//! and is unmasked by an exchange that finds the ring dry after few or no frames. The answer of an exchange says which it
+//! was: after `more`, the stack calls again without waiting for a notification; without it, one will come.
+
+use abi::frame::{Direction, FrameMeta};
+use abi::{FrameDesc, FrameHandle, KernelError, MAX_FRAME_LIST};
+use userlib::FrameList;
+
+use crate::arm;
+use crate::phy::{Link, Mdio, Phy};
+use crate::ring::{self, Pool, RxRing, TxRing, Words};
+use crate::stats::{MacCounts, Stats};
+
+/// Most frames of a pool that the driver uses; more stay idle.
+pub const MAX_FRAMES: usize = 512;
+/// Most descriptors of the receive ring.
+pub const MAX_RX: usize = 256;
+/// Descriptors of the transmit ring are at most this; one more frame than the stack can ever hand over, so it is never full.
+pub const MAX_TX: usize = 512;
+
+/// Room for receive buffers that is left open before they are filled in one go: each `FrameArm` has its price.
+const REFILL: usize = 16;
+/// Received frames up to which an exchange that leaves the ring dry counts as light load.
+const LIGHT: usize = 4;
+/// Entries of a reply that received frames leave to free frames for sending, if those are asked for.
+const TX_SHARE: usize = 8;
+
+/// Interrupts per tick that may turn out to be for nothing before the interrupt is left masked until the next tick.
+const VAIN_INTERRUPTS: u8 = 8;
+/// Ticks ([`Driver::tick`]) per look at the link.
+const LINK_TICKS: u8 = 5;
+/// Ticks without a frame, while errors rise, after which the receiver counts as hung (AMD answer record 52028).
+const HANG_TICKS: u8 = 2;
+/// Ticks without progress after which the transmitter is restarted.
+const TX_STUCK_TICKS: u8 = 10;
+
+bitflags::bitflags! {
+    /// What the MAC reports, in the bits of its interrupt status register.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct Events: u32 {
+        /// A frame was received.
+        const RECEIVED = 1 << 1;
+        /// Data for a frame came too late.
+        const TX_UNDERRUN = 1 << 4;
+        /// Too many collisions, or a late one.
+        const TX_COLLISIONS = 1 << 5;
+        /// A frame could not be fetched.
+        const TX_BUS_ERROR = 1 << 6;
+        /// A frame was sent.
+        const SENT = 1 << 7;
+        /// Received data came too fast for the bus.
+        const RX_OVERRUN = 1 << 10;
+        /// The bus answered with an error, in either direction.
+        const BUS_ERROR = 1 << 11;
+    }
+}
+
+impl Events {
+    /// After these the transmitter stands still and has forgotten its place.
+    pub const TX_HALTED: Self = Self::TX_UNDERRUN
+        .union(Self::TX_COLLISIONS)
+        .union(Self::TX_BUS_ERROR)
+        .union(Self::BUS_ERROR);
+    /// What is enabled always. `SENT` comes and goes.
+    pub const ALWAYS: Self = Self::TX_HALTED
+        .union(Self::RECEIVED)
+        .union(Self::RX_OVERRUN);
+}
+
+/// What the driver asks of the MAC.
+pub trait Mac {
+    /// Tells the MAC to look at its rings: always the receive ring, with `transmit` also the transmit ring.
+    ///
+    /// In silicon the receiver finds new buffers by itself; QEMU's model does only at this register write.
+    fn kick(&mut self, transmit: bool);
+    /// Takes the events since the last call; this also takes the interrupt request away.
+    fn take_events(&mut self) -> Events;
+    /// Switches the interrupt for sent frames.
+    fn watch_sent(&mut self, on: bool);
+    /// Stops the receiver: from now on it touches neither ring nor buffers.
+    fn stop_receiver(&mut self);
+    /// Starts the receiver at descriptor 0 of the ring at this address.
+    fn start_receiver(&mut self, ring: u32);
+    /// Stops the transmitter.
+    fn stop_transmitter(&mut self);
+    /// Starts the transmitter at descriptor 0 of the ring at this address.
+    fn start_transmitter(&mut self, ring: u32);
+    /// Takes the counters since the last call.
+    fn take_counts(&mut self) -> MacCounts;
+    /// Sets speed and duplex.
+    fn set_link(&mut self, link: Link);
+}
+
+/// What the driver asks of the kernel; see `userlib::frames`.
+pub trait Kernel {
+    /// Gives frames to the device.
+    ///
+    /// # Errors
+    /// One bad entry refuses the list.
+    fn arm(&mut self, list: &[FrameDesc], direction: Direction) -> Result<(), KernelError>;
+    /// Takes frames back from the device.
+    ///
+    /// # Errors
+    /// As [`arm`](Self::arm).
+    fn complete(&mut self, list: &[FrameDesc]) -> Result<(), KernelError>;
+    /// Lists frames that this task holds, from an index on.
+    ///
+    /// # Errors
+    /// If there is no pool.
+    fn list(
+        &mut self,
+        to: &mut [FrameDesc],
+        from: usize,
+    ) -> Result<(usize, Option<usize>), KernelError>;
+    /// Unmasks the MAC's interrupt.
+    fn enable_interrupt(&mut self);
+}
+
+/// What the stack wants of an exchange.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ask {
+    /// Most received frames.
+    pub rx: usize,
+    /// Free frames for sending.
+    pub tx: usize,
+}
+
+/// What the stack learns beside the frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// Received frames in the list; free ones follow.
+    pub received: usize,
+    /// Call again without waiting for a notification.
+    pub more: bool,
+}
+
+/// Rings, free frames, and the rest of a running driver.
+#[derive(Debug)]
+pub struct Driver<W, K, M> {
+    rx: RxRing<W, MAX_RX>,
+    tx: TxRing<W, MAX_TX>,
+    kernel: K,
+    mac: M,
+    phy: Phy,
+    pool: Pool,
+    /// Held by this task, and in no ring.
+    free: heapless::Vec<FrameHandle, MAX_FRAMES>,
+    /// Frames on their way into a ring.
+    batch: FrameList,
+    stats: Stats,
+    /// The kernel has delivered the interrupt and keeps it masked.
+    masked: bool,
+    /// Interrupts since the last tick that had nothing for the stack.
+    vain: u8,
+    /// The stack went away with fewer free frames than it asked for.
+    tx_starved: bool,
+    /// Frames are held that are in neither ring nor list.
+    recount: bool,
+    ticks: u8,
+    silent_ticks: u8,
+    silent_errors: u32,
+    stuck_ticks: u8,
+    sent_seen: u64,
+}
+
+impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
+    /// A driver over empty rings and a MAC that has been set up but not started.
+    #[must_use]
+    pub fn new(
+        rx: RxRing<W, MAX_RX>,
+        tx: TxRing<W, MAX_TX>,
+        kernel: K,
+        mac: M,
+        phy: Phy,
+        pool: Pool,
+    ) -> Self {
+        Self {
+            rx,
+            tx,
+            kernel,
+            mac,
+            phy,
+            pool,
+            free: heapless::Vec::new(),
+            batch: FrameList::new(),
+            stats: Stats::default(),
+            masked: true,
+            vain: 0,
+            tx_starved: false,
+            recount: false,
+            // The first tick looks at the link.
+            ticks: LINK_TICKS - 1,
+            silent_ticks: 0,
+            silent_errors: 0,
+            stuck_ticks: 0,
+            sent_seen: 0,
+        }
+    }
+
+    /// Finds the frames that this task holds, fills the receive ring, and starts the MAC.
+    ///
+    /// # Errors
+    /// If the kernel knows no pool of this task.
+    pub fn start(&mut self) -> Result<(), KernelError> {
+        self.find_frames()?;
+        while self.refill() > 0 {}
+        self.mac.start_receiver(self.rx.address());
+        self.mac.start_transmitter(self.tx.address());
+        self.unmask();
+        Ok(())
+    }
+
+    /// Counters.
+    pub const fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The link; `None` if it is down.
+    pub const fn link(&self) -> Option<Link> {
+        self.phy.link()
+    }
+
+    /// Frames that this task holds and that are in no ring.
+    #[must_use]
+    pub fn free_frames(&self) -> usize {
+        self.free.len()
+    }
+
+    /// The MAC, for what this module does not do.
+    pub const fn mac(&mut self) -> &mut M {
+        &mut self.mac
+    }
+
+    /// One exchange with the stack.
+    ///
+    /// `list` brings frames to send (marked `TX`) and used-up ones, and takes away received and free ones.
+    #[inline]
+    pub fn exchange(&mut self, list: &mut FrameList, ask: Ask) -> Answer {
+        self.stats.exchanges = self.stats.exchanges.wrapping_add(1);
+        self.sort_in(list);
+        let received = self.collect(list, ask);
+        let sending = self.send();
+        if self.top_up() || sending {
+            self.rx.release();
+            self.mac.kick(sending);
+        }
+        self.hand_out(list, received, ask.tx);
+        let more = self.settle(received);
+        Answer { received, more }
+    }
+
+    /// Sorts what the stack brings: frames to send into the batch, others to the free ones.
+    #[inline]
+    fn sort_in(&mut self, list: &mut FrameList) {
+        self.batch.clear();
+        for frame in list.as_slice() {
+            let len = usize::from(frame.len).wrapping_sub(usize::from(frame.offset));
+            let to_send = frame.meta & ring::TX != 0 && frame.len != 0;
+            if to_send
+                && (ring::MIN_TX_FRAME..=ring::MAX_FRAME).contains(&len)
+                && self.batch.push(*frame).is_ok()
+            {
+                continue;
+            }
+            self.stats.tx_refused += u32::from(to_send);
+            // There is room for every frame of the pool.
+            let _ = self.free.push(frame.handle);
+        }
+        list.clear();
+    }
+
+    /// Takes finished frames from both rings into `list`: received ones first, then sent ones. Returns how many were received.
+    #[inline]
+    fn collect(&mut self, list: &mut FrameList, ask: Ask) -> usize {
+        let most = ask.rx.min(MAX_FRAME_LIST - ask.tx.min(TX_SHARE));
+        let collected = self.rx.collect(most, |frame| {
+            let _ = list.push(frame);
+        });
+        let sent = self.tx.reclaim(MAX_FRAME_LIST - list.len(), |handle| {
+            let _ = list.push(free_frame(handle));
+        });
+        if collected.broken != 0 {
+            // Their buffers are back in the ring; QEMU's model must be told.
+            self.stats.rx_broken += collected.broken as u32;
+            self.rx.release();
+            self.mac.kick(false);
+        }
+        if list.is_empty() {
+            return 0;
+        }
+        self.stats.rx_frames += collected.frames as u64;
+        self.stats.rx_bytes += collected.bytes;
+        self.stats.tx_frames += sent.frames as u64;
+        self.stats.tx_errors += sent.errors as u32;
+        match self.kernel.complete(list.as_slice()) {
+            Ok(()) => collected.frames,
+            Err(_) => self.complete_each(list),
+        }
+    }
+
+    /// Completes what can be completed of a list that was refused; the rest is dropped. Returns how many received frames are left.
+    #[cold]
+    fn complete_each(&mut self, list: &mut FrameList) -> usize {
+        let refused = core::mem::take(list);
+        let mut received = 0;
+        for frame in refused.as_slice() {
+            if self.kernel.complete(core::slice::from_ref(frame)).is_ok() {
+                received += usize::from(frame.meta & ring::TX == 0);
+                let _ = list.push(*frame);
+            } else {
+                self.stats.stale += 1;
+            }
+        }
+        received
+    }
+
+    /// Arms and queues the batch. Returns true if the MAC has something to send.
+    #[inline]
+    fn send(&mut self) -> bool {
+        if self.batch.is_empty() {
+            // A doorbell that fell into the moment when the MAC stopped is rung again; an empty ring never is.
+            return self.tx.is_pending();
+        }
+        while self.batch.len() > self.tx.room() {
+            self.give_up_last();
+        }
+        let refused = arm::transmit(&mut self.kernel, &mut self.tx, &self.pool, &mut self.batch);
+        self.stats.stale += refused as u32;
+        true
+    }
+
+    /// A frame for which the ring has no room. [`MAX_TX`] is such that this does not happen.
+    #[cold]
+    fn give_up_last(&mut self) {
+        if let Some(frame) = self.batch.pop() {
+            self.stats.tx_errors += 1;
+            let _ = self.free.push(frame.handle);
+        }
+    }
+
+    #[inline]
+    fn needs_refill(&self) -> bool {
+        self.rx.room() >= REFILL.min(self.rx.len() / 4).max(1)
+    }
+
+    /// Refills the receive ring if it has got some room. Returns true if the MAC has new buffers.
+    #[inline]
+    fn top_up(&mut self) -> bool {
+        self.needs_refill() && self.refill() > 0
+    }
+
+    /// Arms free frames and puts them into the receive ring, up to a list's worth. Returns how many.
+    #[inline]
+    fn refill(&mut self) -> usize {
+        self.batch.clear();
+        for _ in 0..self.rx.room().min(MAX_FRAME_LIST) {
+            let Some(handle) = self.free.pop() else { break };
+            let _ = self.batch.push(FrameDesc {
+                handle,
+                len: ring::RX_BUFFER as u16,
+                offset: 0,
+                meta: 0,
+            });
+        }
+        if self.batch.is_empty() {
+            return 0;
+        }
+        let refused = arm::receive(&mut self.kernel, &mut self.rx, &self.pool, &mut self.batch);
+        self.stats.stale += refused as u32;
+        self.recount |= refused > 0;
+        self.batch.len()
+    }
+
+    /// Completes the reply: as many free frames as are asked for, the rest stays here.
+    #[inline]
+    fn hand_out(&mut self, list: &mut FrameList, received: usize, wanted: usize) {
+        let wanted = wanted.min(MAX_FRAME_LIST - received);
+        let mut free = list.len() - received;
+        while free > wanted {
+            if let Some(frame) = list.pop() {
+                let _ = self.free.push(frame.handle);
+            }
+            free -= 1;
+        }
+        while free < wanted {
+            let Some(handle) = self.free.pop() else {
+                self.starve();
+                return;
+            };
+            let _ = list.push(free_frame(handle));
+            free += 1;
+        }
+        if self.tx_starved {
+            self.tx_starved = false;
+            self.mac.watch_sent(false);
+        }
+    }
+
+    /// The stack goes away without all it wants: the next sent frame shall wake it.
+    #[cold]
+    fn starve(&mut self) {
+        if !self.tx_starved {
+            self.tx_starved = true;
+            self.mac.watch_sent(true);
+        }
+    }
+
+    /// Decides between polling on and waiting for an interrupt. Returns true for polling.
+    #[inline]
+    fn settle(&mut self, received: usize) -> bool {
+        if received > LIGHT || self.rx.has_finished() {
+            return true;
+        }
+        if self.masked {
+            self.unmask();
+        }
+        // Looked at after the interrupt was enabled: what is sent before is seen here, what is sent later interrupts.
+        // Frames received after the look above interrupt as well, since their event is newer than those taken.
+        self.tx_starved && self.tx.has_finished() || self.rx.has_finished()
+    }
+
+    /// Takes the events so far, then lets the next one interrupt.
+    fn unmask(&mut self) {
+        let events = self.mac.take_events();
+        self.handle(events);
+        self.masked = false;
+        self.kernel.enable_interrupt();
+    }
+
+    /// At an interrupt, which the kernel has masked. Returns true if the stack must be told; its exchange will unmask.
+    #[inline]
+    pub fn interrupt(&mut self) -> bool {
+        self.stats.interrupts = self.stats.interrupts.wrapping_add(1);
+        self.masked = true;
+        let events = self.mac.take_events();
+        self.handle(events);
+        if self.rx.has_finished() || self.tx_starved && self.tx.has_finished() {
+            return true;
+        }
+        // An exchange was faster, or it was an error. Should such come without end, the next tick is soon enough.
+        if self.vain < VAIN_INTERRUPTS {
+            self.vain += 1;
+            self.unmask();
+        }
+        false
+    }
+
+    #[inline]
+    fn handle(&mut self, events: Events) {
+        if events.intersects(Events::TX_HALTED) {
+            self.restart_transmitter();
+        }
+        if events.intersects(Events::BUS_ERROR) {
+            self.restart_receiver();
+        }
+    }
+
+    /// After an error: all frames out of the ring, MAC and driver begin at descriptor 0 again.
+    #[cold]
+    fn restart_transmitter(&mut self) {
+        self.mac.stop_transmitter();
+        let mut frames: heapless::Vec<FrameHandle, MAX_TX> = heapless::Vec::new();
+        let unsent = self.tx.abort(|handle| {
+            let _ = frames.push(handle);
+        });
+        for handle in frames {
+            match self.kernel.complete(&[free_frame(handle)]) {
+                Ok(()) => {
+                    let _ = self.free.push(handle);
+                }
+                Err(_) => self.stats.stale += 1,
+            }
+        }
+        self.stats.tx_errors += unsent as u32;
+        self.stats.tx_restarts += 1;
+        self.mac.start_transmitter(self.tx.address());
+    }
+
+    /// For a receiver that hangs or met an error: MAC and driver begin at descriptor 0 again.
+    #[cold]
+    fn restart_receiver(&mut self) {
+        self.mac.stop_receiver();
+        self.stats.rx_lost += self.rx.rewind(&self.pool) as u32;
+        self.stats.rx_restarts += 1;
+        self.mac.start_receiver(self.rx.address());
+    }
+
+    /// Work of each tenth of a second. Returns true if the stack should be told that something changed.
+    pub fn tick(&mut self) -> bool {
+        self.watch_receiver();
+        self.watch_transmitter();
+        if self.vain >= VAIN_INTERRUPTS && self.masked {
+            self.unmask();
+        }
+        self.vain = 0;
+        let tell = self.recount_frames();
+        self.ticks += 1;
+        if self.ticks < LINK_TICKS {
+            return tell;
+        }
+        self.ticks = 0;
+        self.watch_link() || tell
+    }
+
+    /// Looks at the link. Returns true if it changed.
+    fn watch_link(&mut self) -> bool {
+        if !self.phy.poll(&mut self.mac) {
+            return false;
+        }
+        self.stats.link_changes += 1;
+        if let Some(link) = self.phy.link() {
+            self.mac.set_link(link);
+        }
+        true
+    }
+
+    /// Restarts the receiver if it takes nothing though it has buffers and frames go by. A line that is merely idle has no errors.
+    fn watch_receiver(&mut self) {
+        let counts = self.mac.take_counts();
+        self.stats.rx_bad = self.stats.rx_bad.wrapping_add(counts.bad);
+        self.stats.rx_missed = self.stats.rx_missed.wrapping_add(counts.missed);
+        if counts.received > 0 || !self.rx.has_free_buffer() {
+            self.silent_ticks = 0;
+            self.silent_errors = 0;
+            return;
+        }
+        self.silent_ticks = self.silent_ticks.saturating_add(1);
+        self.silent_errors = self.silent_errors.saturating_add(counts.missed);
+        if self.silent_errors > 0 && self.silent_ticks >= HANG_TICKS {
+            self.silent_ticks = 0;
+            self.silent_errors = 0;
+            self.restart_receiver();
+        }
+    }
+
+    /// Rings the doorbell again for frames that wait, and restarts a transmitter that does not move.
+    fn watch_transmitter(&mut self) {
+        let moved = self.stats.tx_frames != self.sent_seen || self.tx.has_finished();
+        self.sent_seen = self.stats.tx_frames;
+        if self.link().is_none() || !self.tx.is_pending() {
+            self.stuck_ticks = 0;
+            return;
+        }
+        self.stuck_ticks = if moved { 0 } else { self.stuck_ticks + 1 };
+        if self.stuck_ticks >= TX_STUCK_TICKS {
+            self.stuck_ticks = 0;
+            self.restart_transmitter();
+        } else {
+            self.mac.kick(true);
+        }
+    }
+
+    /// Frames of a task that died have come back. Returns true if the stack should be told.
+    pub fn frames_returned(&mut self) -> bool {
+        self.recount = true;
+        self.recount_frames()
+    }
+
+    /// Counts the free frames anew if some may have been lost sight of, and fills the receive ring from them: a ring that
+    /// ran dry brings no interrupt and so no exchange. Returns true if the stack waits for free frames and there are some.
+    fn recount_frames(&mut self) -> bool {
+        let short = self.needs_refill() || self.tx_starved;
+        if self.recount || short && self.free.is_empty() {
+            // Without a pool there are no frames to find.
+            let _ = self.find_frames();
+        }
+        let mut filled = false;
+        while self.top_up() {
+            filled = true;
+        }
+        if filled {
+            self.rx.release();
+            self.mac.kick(false);
+        }
+        self.tx_starved && !self.free.is_empty()
+    }
+
+    /// A reply was refused and its frames are still here; what was received in them is lost.
+    #[cold]
+    pub fn reply_refused(&mut self, list: &mut FrameList) {
+        for frame in list.as_slice() {
+            self.stats.rx_lost += u32::from(frame.meta & ring::TX == 0);
+            let _ = self.free.push(frame.handle);
+        }
+        list.clear();
+    }
+
+    /// The free frames are exactly those that the kernel says this task holds: what is in a ring the device holds.
+    fn find_frames(&mut self) -> Result<(), KernelError> {
+        self.free.clear();
+        self.recount = false;
+        let mut from = Some(0);
+        let mut page = [FrameDesc::default(); MAX_FRAME_LIST];
+        while let Some(start) = from {
+            let (count, next) = self.kernel.list(&mut page, start)?;
+            for frame in &page[..count.min(MAX_FRAME_LIST)] {
+                let _ = self.free.push(frame.handle);
+            }
+            from = next;
+        }
+        Ok(())
+    }
+}
+
+/// A list entry for a frame without content, for whoever wants to send.
+#[inline]
+const fn free_frame(handle: FrameHandle) -> FrameDesc {
+    FrameDesc {
+        handle,
+        len: 0,
+        offset: 0,
+        meta: FrameMeta::TX.bits(),
+    }
+}
