@@ -84,22 +84,48 @@ impl Link<'_> {
     /// As [`task`](Self::task).
     pub fn measure_task(&self, name: &str, object: &Path) -> Result<Sizes> {
         const FAR: u64 = 0x1000_0000;
-        let place = TaskPlace { text: FAR, rodata: 2 * FAR, data: 3 * FAR, config: 4 * FAR };
+        let place = TaskPlace {
+            text: FAR,
+            rodata: 2 * FAR,
+            data: 3 * FAR,
+            config: 4 * FAR,
+        };
         Ok(self.task(name, object, &place)?.sizes)
     }
 
     fn link(&self, name: &str, object: &Path, script: &str, offset: u64) -> Result<Program> {
-        fs::create_dir_all(self.folder).into_diagnostic().wrap_err_with(|| format!("cannot make {}", self.folder.display()))?;
+        fs::create_dir_all(self.folder)
+            .into_diagnostic()
+            .wrap_err_with(|| format!("cannot make {}", self.folder.display()))?;
         let script_file = self.folder.join(format!("{name}.ld"));
         let output = self.folder.join(name);
-        fs::write(&script_file, script).into_diagnostic().wrap_err_with(|| format!("cannot write {}", script_file.display()))?;
+        fs::write(&script_file, script)
+            .into_diagnostic()
+            .wrap_err_with(|| format!("cannot write {}", script_file.display()))?;
         let mut command = self.linker.command();
-        command.args(["--gc-sections", "-nostdlib", "--build-id=none", "--no-dynamic-linker", "-z", "norelro", "-z", "noexecstack"]);
+        command.args([
+            "--gc-sections",
+            "-nostdlib",
+            "--build-id=none",
+            "--no-dynamic-linker",
+            "-z",
+            "norelro",
+            "-z",
+            "noexecstack",
+        ]);
         command.args(["-z", "max-page-size=4096", "-O2", "--fatal-warnings"]);
-        command.arg("-T").arg(&script_file).arg(object).arg("-o").arg(&output);
+        command
+            .arg("-T")
+            .arg(&script_file)
+            .arg(object)
+            .arg("-o")
+            .arg(&output);
         process::output(&mut command).wrap_err_with(|| format!("cannot link {name}"))?;
-        let bytes = fs::read(&output).into_diagnostic().wrap_err_with(|| format!("cannot read {}", output.display()))?;
-        read(output, &bytes, offset).wrap_err_with(|| format!("the linked {name} is not as planned"))
+        let bytes = fs::read(&output)
+            .into_diagnostic()
+            .wrap_err_with(|| format!("cannot read {}", output.display()))?;
+        read(output, &bytes, offset)
+            .wrap_err_with(|| format!("the linked {name} is not as planned"))
     }
 }
 
@@ -108,23 +134,53 @@ fn read(elf: PathBuf, bytes: &[u8], offset: u64) -> Result<Program> {
     let file: ElfFile64<'_> = ElfFile64::parse(bytes).into_diagnostic()?;
     let sizes = sizes(&file)?;
     let mut segments = Vec::new();
-    for header in file.elf_program_headers().iter().filter(|header| header.p_type(Endianness::Little) == elf::PT_LOAD) {
-        let data = header.data(Endianness::Little, bytes).map_err(|()| miette!("a segment lies outside the file"))?;
+    for header in file
+        .elf_program_headers()
+        .iter()
+        .filter(|header| header.p_type(Endianness::Little) == elf::PT_LOAD)
+    {
+        let data = header
+            .data(Endianness::Little, bytes)
+            .map_err(|()| miette!("a segment lies outside the file"))?;
         let memory = header.p_memsz(Endianness::Little);
         // A task's start-up code clears its own `.bss`; only the kernel's is left to the loader.
-        let memory = if offset == 0 { data.len() as u64 } else { memory };
+        let memory = if offset == 0 {
+            data.len() as u64
+        } else {
+            memory
+        };
         if memory > 0 {
-            let (address, flags) = (header.p_paddr(Endianness::Little), header.p_flags(Endianness::Little));
-            segments.push(Segment { address, data: data.to_vec(), memory, flags: flags.0 });
+            let (address, flags) = (
+                header.p_paddr(Endianness::Little),
+                header.p_flags(Endianness::Little),
+            );
+            segments.push(Segment {
+                address,
+                data: data.to_vec(),
+                memory,
+                flags: flags.0,
+            });
         }
     }
-    let end = segments.iter().map(|segment| segment.address + segment.memory).max();
+    let end = segments
+        .iter()
+        .map(|segment| segment.address + segment.memory)
+        .max();
     let end = end.ok_or_else(|| miette!("there is no code; `_start` is missing"))?;
     let entry = file.entry().wrapping_sub(offset);
-    if !segments.iter().any(|segment| segment.flags & elf::PF_X.0 != 0 && (segment.address..segment.address + segment.memory).contains(&entry)) {
+    if !segments.iter().any(|segment| {
+        segment.flags & elf::PF_X.0 != 0
+            && (segment.address..segment.address + segment.memory).contains(&entry)
+    }) {
         bail!("the entry {entry:#x} lies outside the code");
     }
-    Ok(Program { elf, entry, sizes, segments, end })
+    Ok(Program {
+        elf,
+        entry,
+        sizes,
+        segments,
+        end,
+    })
 }
 
 /// The parts' sizes; every section that is loaded must be one that the script placed.
@@ -138,14 +194,216 @@ fn sizes(file: &ElfFile64<'_>) -> Result<Sizes> {
             ".data" => sizes.data = size,
             ".bss" | ".stack" => sizes.bss += size,
             name => {
-                let loaded = matches!(section.kind(), SectionKind::Text | SectionKind::Data | SectionKind::ReadOnlyData | SectionKind::UninitializedData);
+                let loaded = matches!(
+                    section.kind(),
+                    SectionKind::Text
+                        | SectionKind::Data
+                        | SectionKind::ReadOnlyData
+                        | SectionKind::UninitializedData
+                );
                 if loaded && size > 0 {
-                    let first = file.symbols().find(|symbol| symbol.section_index() == Some(section.index()));
-                    let what = first.and_then(|symbol| symbol.name().ok().map(str::to_owned)).unwrap_or_default();
-                    bail!("section {name} has no place in memory (it holds {what}); put the symbol into .text, .rodata, .data or .bss");
+                    let first = file
+                        .symbols()
+                        .find(|symbol| symbol.section_index() == Some(section.index()));
+                    let what = first
+                        .and_then(|symbol| symbol.name().ok().map(str::to_owned))
+                        .unwrap_or_default();
+                    bail!(
+                        "section {name} has no place in memory (it holds {what}); put the symbol into .text, .rodata, .data or .bss"
+                    );
                 }
             }
         }
     }
     Ok(sizes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toolchain::Compiler;
+    use object::write::{Object as Writer, Relocation, Symbol, SymbolSection};
+    use object::{
+        Architecture, BinaryFormat, RelocationFlags, SymbolFlags, SymbolKind, SymbolScope,
+    };
+
+    /// An object such as the compiler makes: code that calls a function and refers to a variable, and code nobody calls.
+    fn object(extra: &[(&str, SectionKind)]) -> Vec<u8> {
+        let mut object = Writer::new(
+            BinaryFormat::Elf,
+            Architecture::Aarch64,
+            object::Endianness::Little,
+        );
+        let mut add = |section: &str, kind, symbol: &str, data: &[u8], bss: u64| {
+            let id = object.add_section(Vec::new(), section.into(), kind);
+            if bss > 0 {
+                object.append_section_bss(id, bss, 8)
+            } else {
+                object.append_section_data(id, data, 8)
+            };
+            let symbol = object.add_symbol(Symbol {
+                name: symbol.into(),
+                value: 0,
+                size: data.len() as u64 + bss,
+                kind: if kind == SectionKind::Text {
+                    SymbolKind::Text
+                } else {
+                    SymbolKind::Data
+                },
+                scope: SymbolScope::Linkage,
+                weak: false,
+                section: SymbolSection::Section(id),
+                flags: SymbolFlags::None,
+            });
+            (id, symbol)
+        };
+        let (start, _) = add(".text.start", SectionKind::Text, "_start", &[0; 24], 0);
+        let (_, called) = add(".text.called", SectionKind::Text, "called", &[1; 8], 0);
+        add(".text.unused", SectionKind::Text, "unused", &[2; 400], 0);
+        let (_, constant) = add(
+            ".rodata.constant",
+            SectionKind::ReadOnlyData,
+            "constant",
+            &[3; 12],
+            0,
+        );
+        let (_, variable) = add(".data.variable", SectionKind::Data, "variable", &[4; 8], 0);
+        let (_, zeroed) = add(
+            ".bss.zeroed",
+            SectionKind::UninitializedData,
+            "zeroed",
+            &[],
+            40,
+        );
+        let mut referred = vec![(0, called), (8, constant), (12, variable), (16, zeroed)];
+        for (name, kind) in extra {
+            referred.push((20, add(name, *kind, "extra", &[5; 8], 0).1));
+        }
+        for (offset, symbol) in referred {
+            let r_type = if offset == 0 {
+                elf::R_AARCH64_CALL26
+            } else {
+                elf::R_AARCH64_PREL32
+            };
+            object
+                .add_relocation(
+                    start,
+                    Relocation {
+                        offset,
+                        symbol,
+                        addend: 0,
+                        flags: RelocationFlags::Elf { r_type },
+                    },
+                )
+                .expect("a relocation");
+        }
+        object.write().expect("an object")
+    }
+
+    fn link(folder: &Path, bytes: &[u8], place: &TaskPlace) -> Result<Program> {
+        let compiler = Compiler::current().expect("a compiler");
+        let linker = Linker::find(&compiler).expect("a linker");
+        let file = folder.join("object");
+        fs::write(&file, bytes).expect("writable");
+        Link {
+            linker: &linker,
+            folder,
+        }
+        .task("task", &file, place)
+    }
+
+    const PLACE: TaskPlace = TaskPlace {
+        text: 0x20_0000,
+        rodata: 0x20_1000,
+        data: 0x30_0000,
+        config: 0x20_2000,
+    };
+
+    #[test]
+    fn parts_go_where_the_plan_says_and_unused_code_goes_nowhere() {
+        let folder = tempfile::tempdir().expect("folder");
+        let program = link(folder.path(), &object(&[]), &PLACE).expect("links");
+        assert_eq!(program.entry, 0x20_0000);
+        assert_eq!(
+            program.sizes,
+            Sizes {
+                text: 32,
+                rodata: 16,
+                data: 8,
+                bss: 40
+            }
+        );
+        let places: Vec<_> = program
+            .segments
+            .iter()
+            .map(|segment| {
+                (
+                    segment.address,
+                    segment.data.len(),
+                    segment.memory,
+                    segment.flags,
+                )
+            })
+            .collect();
+        // `.data` is loaded behind the constants, and `.bss` not at all.
+        assert_eq!(
+            places,
+            [
+                (0x20_0000, 32, 32, 5),
+                (0x20_1000, 16, 16, 4),
+                (0x20_1010, 8, 8, 6)
+            ]
+        );
+        assert_eq!(program.segments[2].data, [4; 8]);
+        assert_eq!(program.end, 0x20_1018);
+    }
+
+    #[test]
+    fn the_same_object_gives_the_same_bytes() {
+        let (one, other) = (
+            tempfile::tempdir().expect("folder"),
+            tempfile::tempdir().expect("folder"),
+        );
+        let elf = |folder: &Path| {
+            fs::read(link(folder, &object(&[]), &PLACE).expect("links").elf).expect("readable")
+        };
+        assert_eq!(elf(one.path()), elf(other.path()));
+    }
+
+    #[test]
+    fn a_section_without_a_place_is_an_error() {
+        let folder = tempfile::tempdir().expect("folder");
+        let error = link(
+            folder.path(),
+            &object(&[(".fast", SectionKind::Data)]),
+            &PLACE,
+        )
+        .expect_err("no place");
+        assert!(format!("{error:?}").contains(".fast"), "{error:?}");
+    }
+
+    #[test]
+    fn the_kernel_is_entered_at_its_physical_address() {
+        let folder = tempfile::tempdir().expect("folder");
+        let compiler = Compiler::current().expect("a compiler");
+        let linker = Linker::find(&compiler).expect("a linker");
+        let file = folder.path().join("object");
+        fs::write(&file, object(&[])).expect("writable");
+        let place = KernelPlace {
+            base: 0x20_0000,
+            stack: 0x4000,
+            table: (0x40_0000, 0x1000),
+        };
+        let program = Link {
+            linker: &linker,
+            folder: folder.path(),
+        }
+        .kernel(&file, &place)
+        .expect("links");
+        assert_eq!(program.entry, 0x20_0000);
+        assert_eq!(program.segments[0].address, 0x20_0000);
+        // Code, constants, data with .bss, an unused page, the stack.
+        assert_eq!(program.end, 0x20_8000);
+        assert_eq!(program.sizes.bss, 40 + 8 + 0x4000);
+    }
 }

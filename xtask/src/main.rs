@@ -11,11 +11,13 @@
 mod archive;
 mod assemble;
 mod cli;
+mod compile;
 mod emulator;
 mod link;
 mod process;
 mod script;
 mod setup;
+mod stack;
 mod toolchain;
 mod ui;
 mod workspace;

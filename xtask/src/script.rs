@@ -35,7 +35,12 @@ const DISCARD: &str = "/DISCARD/ : { *(.eh_frame .eh_frame_hdr .note .note.*) }"
 /// `.data` runs at its place, and is loaded behind the constants: the start-up code copies it, on each start.
 #[must_use]
 pub fn task(place: &TaskPlace) -> String {
-    let TaskPlace { text, rodata, data, config } = place;
+    let TaskPlace {
+        text,
+        rodata,
+        data,
+        config,
+    } = place;
     format!(
         "ENTRY(_start)
 PHDRS {{ text PT_LOAD FLAGS(5); rodata PT_LOAD FLAGS(4); data PT_LOAD FLAGS(6); bss PT_LOAD FLAGS(6); }}
@@ -57,7 +62,11 @@ SECTIONS {{
 /// The parts follow each other on page boundaries; the stack has an unused page below it, and is last.
 #[must_use]
 pub fn kernel(place: &KernelPlace) -> String {
-    let KernelPlace { base, stack, table: (table, table_size) } = place;
+    let KernelPlace {
+        base,
+        stack,
+        table: (table, table_size),
+    } = place;
     format!(
         "ENTRY(_start)
 PHDRS {{ text PT_LOAD FLAGS(5); rodata PT_LOAD FLAGS(4); data PT_LOAD FLAGS(6); }}
@@ -94,22 +103,51 @@ mod tests {
 
     #[test]
     fn a_task_has_every_symbol_of_the_start_up_code() {
-        let script = task(&TaskPlace { text: 0x1000, rodata: 0x3000, data: 0x4000, config: 0x6000 });
-        for symbol in ["__data_start", "__data_end", "__data_load", "__bss_start", "__bss_end", "__config"] {
-            assert_eq!(script.matches(&format!("{symbol} =")).count(), 1, "{symbol}");
+        let script = task(&TaskPlace {
+            text: 0x1000,
+            rodata: 0x3000,
+            data: 0x4000,
+            config: 0x6000,
+        });
+        for symbol in [
+            "__data_start",
+            "__data_end",
+            "__data_load",
+            "__bss_start",
+            "__bss_end",
+            "__config",
+        ] {
+            assert_eq!(
+                script.matches(&format!("{symbol} =")).count(),
+                1,
+                "{symbol}"
+            );
         }
-        for place in [".text 0x1000 :", ".rodata 0x3000 :", ".data 0x4000 : AT(__data_load)", "__config = 0x6000;"] {
+        for place in [
+            ".text 0x1000 :",
+            ".rodata 0x3000 :",
+            ".data 0x4000 : AT(__data_load)",
+            "__config = 0x6000;",
+        ] {
             assert!(script.contains(place), "{place} is not in\n{script}");
         }
     }
 
     #[test]
     fn the_kernel_is_linked_high() {
-        let script = kernel(&KernelPlace { base: 0x20_0000, stack: 0x8000, table: (0x30_0000, 0x1000) });
+        let script = kernel(&KernelPlace {
+            base: 0x20_0000,
+            stack: 0x8000,
+            table: (0x30_0000, 0x1000),
+        });
         assert!(script.contains("OFFSET = 0xffffff8000000000;"));
         assert!(script.contains("__image_table = OFFSET + 0x300000;"));
         for part in ["text", "rodata", "data"] {
-            assert!(script.contains(&format!("__kernel_{part}_start =")) && script.contains(&format!("__kernel_{part}_end =")), "{part}");
+            assert!(
+                script.contains(&format!("__kernel_{part}_start ="))
+                    && script.contains(&format!("__kernel_{part}_end =")),
+                "{part}"
+            );
         }
     }
 }
