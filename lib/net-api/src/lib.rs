@@ -2,3 +2,7 @@
 
 #![no_std]
 #![forbid(unsafe_code)]
+
+mod types;
+
+pub use types::*;
