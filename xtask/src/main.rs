@@ -15,6 +15,7 @@ mod compile;
 mod emulator;
 mod link;
 mod process;
+mod run;
 mod script;
 mod setup;
 mod stack;

@@ -120,7 +120,7 @@ fn netdev(options: &Options, forwards: &[Forward]) -> Result<String> {
             let mut netdev = format!("user,id={NETDEV}");
             let mut guest = String::new();
             if let Some(Ip::Static(address, prefix)) = options.address {
-                netdev += &user_network(address, prefix, options.gateway)?;
+                netdev += &UserNetwork::around(address, prefix, options.gateway)?.option();
                 guest = address.to_string();
             }
             for forward in forwards {
@@ -134,37 +134,56 @@ fn netdev(options: &Options, forwards: &[Forward]) -> Result<String> {
     }
 }
 
-/// The emulator's router moves into the network of a board with a static address: it takes the gateway's address, or else the
-/// network's first that the board does not have; its name server, which must lie in the same network, takes another.
-fn user_network(address: Ipv4Addr, prefix: u8, gateway: Option<Ipv4Addr>) -> Result<String> {
-    let mask = u32::MAX << (32 - u32::from(prefix));
-    let base = u32::from(address) & mask;
-    // Inside the emulator's own default network its usual addresses stay, among them 10.0.2.2 for this host.
-    let usual = base == u32::from(Ipv4Addr::new(10, 0, 2, 0)) && prefix == 24;
-    let mut free = (u32::from(usual) + 1..(!mask).min(64))
-        .map(|host| Ipv4Addr::from(base + host))
-        .filter(|&host| host != address);
-    if let Some(gateway) = gateway
-        && (u32::from(gateway) & mask != base || gateway == address)
-    {
-        bail!(
-            "the gateway {gateway} is not another address of the board's network {}/{prefix}; give one with --gateway",
-            Ipv4Addr::from(base)
-        );
+/// The emulator's user-mode network, moved to where a board with a static address is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct UserNetwork {
+    base: Ipv4Addr,
+    prefix: u8,
+    board: Ipv4Addr,
+    host: Ipv4Addr,
+    dns: Ipv4Addr,
+}
+
+impl UserNetwork {
+    /// The emulator's router takes the gateway's address, or else the network's first that the board does not have; its name
+    /// server, which must lie in the same network, takes another.
+    fn around(board: Ipv4Addr, prefix: u8, gateway: Option<Ipv4Addr>) -> Result<Self> {
+        let mask = u32::MAX << (32 - u32::from(prefix));
+        let number = u32::from(board) & mask;
+        let base = Ipv4Addr::from(number);
+        // Inside the emulator's own default network its usual addresses stay, among them 10.0.2.2 for this host.
+        let usual = base == Ipv4Addr::new(10, 0, 2, 0) && prefix == 24;
+        if let Some(gateway) = gateway
+            && (u32::from(gateway) & mask != number || gateway == board)
+        {
+            bail!("the gateway {gateway} is not another address of the board's network {base}/{prefix}; give one with --gateway");
+        }
+        let mut free = (u32::from(usual) + 1..(!mask).min(64)).map(|host| Ipv4Addr::from(number + host)).filter(|&host| host != board);
+        let host = gateway.or_else(|| free.next());
+        let dns = free.find(|&other| Some(other) != host);
+        let (Some(host), Some(dns)) = (host, dns) else {
+            bail!("the network {base}/{prefix} is too small for the emulator's router; use a prefix of 29 or less");
+        };
+        Ok(Self { base, prefix, board, host, dns })
     }
-    let host = gateway.or_else(|| free.next());
-    let dns = free.find(|&other| Some(other) != host);
-    let (Some(host), Some(dns)) = (host, dns) else {
-        bail!(
-            "the network {}/{prefix} is too small for the emulator's router; use a prefix of 29 or less",
-            Ipv4Addr::from(base)
-        );
-    };
-    // DHCP is not used by this board, but the emulator wants its range inside the network.
-    Ok(format!(
-        ",net={}/{prefix},host={host},dns={dns},dhcpstart={address}",
-        Ipv4Addr::from(base)
-    ))
+
+    fn option(&self) -> String {
+        let Self { base, prefix, board, host, dns } = self;
+        // This board does not ask for an address, but the emulator wants the range that it gives out inside the network.
+        format!(",net={base}/{prefix},host={host},dns={dns},dhcpstart={board}")
+    }
+}
+
+/// The address by which the board reaches this host.
+///
+/// # Errors
+/// If a TAP interface has no address, or the network is not one for the emulator.
+pub fn host_address(options: &Options) -> Result<Ipv4Addr> {
+    match (&options.net, options.address) {
+        (Net::Tap(interface), _) => ports::interface_address(interface),
+        (Net::User, Some(Ip::Static(address, prefix))) => Ok(UserNetwork::around(address, prefix, options.gateway)?.host),
+        (Net::User, _) => Ok(Ipv4Addr::new(10, 0, 2, 2)),
+    }
 }
 
 #[cfg(test)]
@@ -259,13 +278,13 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                user_network(address(own), prefix, gateway.map(address)).expect("valid"),
+                UserNetwork::around(address(own), prefix, gateway.map(address)).expect("valid").option(),
                 expected
             );
         }
-        assert!(user_network(address("10.0.0.1"), 30, None).is_err());
+        assert!(UserNetwork::around(address("10.0.0.1"), 30, None).is_err());
         let error =
-            user_network(address("10.0.2.15"), 24, Some(address("10.0.3.1"))).expect_err("outside");
+            UserNetwork::around(address("10.0.2.15"), 24, Some(address("10.0.3.1"))).expect_err("outside");
         assert!(error.to_string().contains("--gateway"));
     }
 }

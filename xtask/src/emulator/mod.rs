@@ -13,16 +13,16 @@ mod ports;
 mod qmp;
 mod serial;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use miette::{IntoDiagnostic, Result, WrapErr, bail, miette};
 
-pub use command::{Launch, SerialTo, arguments};
+pub use command::{Launch, SerialTo, arguments, host_address};
 pub use ports::{Forward, PortChoice, Protocol, SERVICES, choose};
-pub use serial::{Serial, SerialError};
+pub use serial::{Serial, SerialError, worth_showing};
 
 use crate::cli::{Ip, MacAddress, MachineArgs, Net};
 use qmp::Monitor;
@@ -35,7 +35,7 @@ pub struct Options {
     /// The address that the image was built with; tells the emulator's router where to forward to.
     pub address: Option<Ip>,
     /// The gateway that the image was built with: the address that the emulator's router takes.
-    pub gateway: Option<std::net::Ipv4Addr>,
+    pub gateway: Option<Ipv4Addr>,
     /// The MAC's address.
     pub mac: Option<MacAddress>,
     /// Where to write the frames on the wire.
@@ -68,7 +68,7 @@ pub struct Machine {
     serial: Serial,
     monitor: Monitor,
     forwards: Vec<Forward>,
-    address: Option<Ip>,
+    options: Options,
     // Holds the monitor's socket; removed when dropped.
     _folder: tempfile::TempDir,
 }
@@ -141,7 +141,7 @@ impl Machine {
                 serial,
                 monitor,
                 forwards,
-                address: options.address,
+                options: options.clone(),
                 _folder: folder,
             },
             Err(error) => {
@@ -176,7 +176,7 @@ impl Machine {
         {
             return Ok(forward.host_address());
         }
-        match self.address {
+        match self.options.address {
             Some(Ip::Static(address, _)) if self.forwards.is_empty() => {
                 Ok(SocketAddr::new(IpAddr::V4(address), port))
             }
@@ -185,6 +185,14 @@ impl Machine {
             }
             _ => bail!("{protocol} port {port} of the board is not forwarded"),
         }
+    }
+
+    /// The address by which the board reaches this host.
+    ///
+    /// # Errors
+    /// If the board is on a TAP interface without an address.
+    pub fn host(&self) -> Result<Ipv4Addr> {
+        host_address(&self.options)
     }
 
     /// The forwarded ports.
@@ -265,5 +273,92 @@ impl Drop for Machine {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assemble;
+    use crate::link::Segment;
+
+    /// A program for the zcu102 that greets with `>`, echoes what it receives, and powers off on `q`.
+    const ECHO: [u32; 15] = [
+        0xd2bf_e000, // mov  x0, #0xff000000   UART0
+        0x5280_0281, // mov  w1, #0x14         enable both directions
+        0xb900_0001, // str  w1, [x0]
+        0x5280_07c1, // mov  w1, #'>'
+        0xb900_3001, // str  w1, [x0, #0x30]   FIFO
+        0xb940_2c02, // ldr  w2, [x0, #0x2c]   status
+        0x370f_ffe2, // tbnz w2, #1, .-4       nothing received
+        0xb940_3001, // ldr  w1, [x0, #0x30]
+        0xb900_3001, // str  w1, [x0, #0x30]
+        0x7101_c43f, // cmp  w1, #'q'
+        0x54ff_ff61, // b.ne .-20
+        0x5280_0100, // mov  w0, #8            PSCI SYSTEM_OFF
+        0x72b0_8000, // movk w0, #0x8400, lsl #16
+        0xd400_0003, // smc  #0
+        0x1400_0000, // b    .
+    ];
+
+    fn boot(folder: &Path, options: &Options) -> Machine {
+        let data: Vec<u8> = ECHO.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let memory = data.len() as u64;
+        let image = folder.join("image.elf");
+        let elf = assemble::elf(&[Segment { address: 0x20_0000, data, memory, flags: 5 }], 0x20_0000).expect("an ELF file");
+        std::fs::write(&image, elf).expect("writable");
+        let args = ["-M", "xlnx-zcu102", "-m", "512M", "-audio", "none"].map(str::to_owned).to_vec();
+        let launch = Launch { emulator: "qemu-system-aarch64".to_owned(), args, nic: 3, serial: 0 };
+        Machine::start(&launch, &image, options).expect("boots")
+    }
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn an_image_boots_and_its_serial_port_and_monitor_answer() {
+        let folder = tempfile::tempdir().expect("folder");
+        let pcap = folder.path().join("a,b.pcap");
+        let mut machine = boot(folder.path(), &Options { icount: true, pcap: Some(pcap.clone()), ..Options::default() });
+        machine.serial().expect(">", PATIENCE).expect("greets");
+        machine.serial().write(b"hello.").expect("takes bytes");
+        assert_eq!(machine.serial().expect(".", PATIENCE).expect("echoes"), "hello.");
+        let network = machine.monitor("info network").expect("answers");
+        assert!(network.contains(command::NETDEV), "{network}");
+        machine.set_link(false).expect("unplugs");
+        assert!(machine.endpoint(Protocol::Udp, 5002).is_err());
+        assert!(machine.endpoint(Protocol::Tcp, 5002).is_ok());
+        assert_eq!(machine.host().expect("known"), Ipv4Addr::new(10, 0, 2, 2));
+        assert_eq!(machine.complaints(), "");
+        machine.stop().expect("ends when told");
+        assert!(pcap.is_file());
+    }
+
+    #[test]
+    fn a_board_that_powers_off_ends_the_emulator() {
+        let folder = tempfile::tempdir().expect("folder");
+        let mut machine = boot(folder.path(), &Options::default());
+        machine.serial().expect(">", PATIENCE).expect("greets");
+        assert_eq!(machine.wait(Duration::ZERO).expect("known"), None);
+        machine.serial().write(b"q").expect("takes bytes");
+        assert!(machine.wait(PATIENCE).expect("known").expect("ended").success());
+        assert!(matches!(machine.serial().expect("more", PATIENCE), Err(SerialError::Ended(_))));
+    }
+
+    #[test]
+    fn a_dropped_machine_is_gone() {
+        let folder = tempfile::tempdir().expect("folder");
+        let machine = boot(folder.path(), &Options::default());
+        let process = format!("/proc/{}", machine.child.id());
+        assert!(Path::new(&process).exists());
+        drop(machine);
+        assert!(!Path::new(&process).exists());
+    }
+
+    #[test]
+    fn an_emulator_that_refuses_is_quoted() {
+        let launch =
+            Launch { emulator: "qemu-system-aarch64".to_owned(), args: vec!["-M".to_owned(), "no-such-board".to_owned()], nic: 0, serial: 0 };
+        let error = Machine::start(&launch, Path::new("image.elf"), &Options::default()).expect_err("no such board");
+        assert!(format!("{error:?}").contains("no-such-board"), "{error:?}");
     }
 }

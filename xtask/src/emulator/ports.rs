@@ -2,8 +2,11 @@
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::process::Command;
 
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
+
+use crate::process;
 
 /// Transport protocol of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +117,16 @@ pub fn check_tap(interface: &str) -> Result<()> {
     })
 }
 
+/// The first IPv4 address of an interface of this host.
+///
+/// # Errors
+/// If it has none.
+pub fn interface_address(interface: &str) -> Result<Ipv4Addr> {
+    let said = process::output(Command::new("ip").args(["-o", "-4", "addr", "show", "dev", interface]))?;
+    let address = said.split_whitespace().skip_while(|&word| word != "inet").nth(1).and_then(|address| address.split('/').next()?.parse().ok());
+    address.ok_or_else(|| miette!("the interface {interface} has no address; give it one with: ip addr add 192.168.7.1/24 dev {interface}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,5 +165,11 @@ mod tests {
             check_tap("no-such-tap").expect_err("does not exist")
         );
         assert!(error.contains("ip tuntap add"), "{error}");
+    }
+
+    #[test]
+    fn the_address_of_an_interface_is_read() {
+        assert_eq!(interface_address("lo").expect("loopback"), Ipv4Addr::LOCALHOST);
+        assert!(interface_address("no-such-if").is_err());
     }
 }
