@@ -36,7 +36,7 @@ use entry::{DEVICE, Entry, QUARANTINE};
 pub use transfer::Moved;
 
 /// Where a frame is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Holder {
     /// A task, by index.
     Task(u8),
