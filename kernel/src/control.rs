@@ -10,11 +10,7 @@ use crate::{CallResult, Context, Kernel, Machine, State};
 
 impl<M: Machine> Kernel<M> {
     fn require(&self, me: usize, privilege: Privileges) -> Result<(), KernelError> {
-        if self.tasks[me].privileges.contains(privilege) {
-            Ok(())
-        } else {
-            Err(KernelError::NoPrivilege)
-        }
+        if self.tasks[me].privileges.contains(privilege) { Ok(()) } else { Err(KernelError::NoPrivilege) }
     }
 
     /// Writes a result into the caller's buffer (arguments 2 and 3).
@@ -40,10 +36,9 @@ impl<M: Machine> Kernel<M> {
         let context = &self.tasks[me].context;
         let (operation, argument) = (context.argument(0) as u32, context.argument(1));
         let needed = match operation {
-            kernel_op::TASK_STATUS
-            | kernel_op::COUNTERS
-            | kernel_op::PANIC_MESSAGE
-            | kernel_op::FRAME_CENSUS => Privileges::STATS,
+            kernel_op::TASK_STATUS | kernel_op::COUNTERS | kernel_op::PANIC_MESSAGE | kernel_op::FRAME_CENSUS => {
+                Privileges::STATS
+            }
             kernel_op::RESTART | kernel_op::STOP | kernel_op::NEXT_FAULTED => Privileges::SUPERVISE,
             kernel_op::FAULT => Privileges::INJECT,
             kernel_op::POWER => Privileges::POWER,
@@ -53,8 +48,7 @@ impl<M: Machine> Kernel<M> {
         match operation {
             kernel_op::FRAME_CENSUS => self.answer_census(me, argument),
             kernel_op::NEXT_FAULTED => {
-                let faulted = (argument..self.tasks.len())
-                    .find(|&index| self.tasks[index].state == State::Faulted);
+                let faulted = (argument..self.tasks.len()).find(|&index| self.tasks[index].state == State::Faulted);
                 self.finish(me, faulted.unwrap_or(kernel_op::NO_TASK))
             }
             kernel_op::POWER => self.machine.power(argument == 1),
@@ -104,16 +98,14 @@ impl<M: Machine> Kernel<M> {
             fault: task.fault,
         };
         let mut buffer = [0; 96];
-        let bytes =
-            postcard::to_slice(&status, &mut buffer).map_err(|_| KernelError::BadArgument)?;
+        let bytes = postcard::to_slice(&status, &mut buffer).map_err(|_| KernelError::BadArgument)?;
         self.answer(me, bytes)
     }
 
     fn answer_census(&mut self, me: usize, pool: usize) -> CallResult {
         let census = self.ledger.census(pool).ok_or(KernelError::BadArgument)?;
         let mut buffer = [0; 32];
-        let bytes =
-            postcard::to_slice(&census, &mut buffer).map_err(|_| KernelError::BadArgument)?;
+        let bytes = postcard::to_slice(&census, &mut buffer).map_err(|_| KernelError::BadArgument)?;
         self.answer(me, bytes)
     }
 

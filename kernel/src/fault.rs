@@ -28,8 +28,7 @@ impl<M: Machine> Kernel<M> {
         self.bury(index, State::Faulted);
         let (supervisor, mask) = self.supervisor;
         if index == supervisor {
-            self.machine
-                .log(b"kernel: the supervisor faulted and starts anew\r\n");
+            self.machine.log(b"kernel: the supervisor faulted and starts anew\r\n");
             self.start(index);
         }
         self.post(supervisor, mask);
@@ -38,6 +37,9 @@ impl<M: Machine> Kernel<M> {
     /// Starts a task that is dead or new.
     pub(crate) fn start(&mut self, index: usize) {
         self.tasks[index].reset();
+        if self.vectors_of == index {
+            self.machine.move_vectors(None, &self.tasks[index].context);
+        }
         self.wake(index);
     }
 
@@ -78,10 +80,7 @@ impl<M: Machine> Kernel<M> {
 
     pub(crate) fn call_panic(&mut self, me: usize) -> CallResult {
         let context = &self.tasks[me].context;
-        let (address, len) = (
-            context.argument(0),
-            context.argument(1).min(PANIC_MESSAGE_LEN),
-        );
+        let (address, len) = (context.argument(0), context.argument(1).min(PANIC_MESSAGE_LEN));
         self.check_user(me, address, len, Access::READ)?;
         let mut message = [0; PANIC_MESSAGE_LEN];
         self.machine.read_bytes(address, &mut message[..len]);
@@ -89,6 +88,6 @@ impl<M: Machine> Kernel<M> {
         kept.clear();
         // Cannot fail: the length was cut.
         let _ = kept.extend_from_slice(&message[..len]);
-        Err(Trap::Fault(FaultInfo::Panic))
+        Err(Trap::Panic)
     }
 }

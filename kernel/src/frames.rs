@@ -60,27 +60,21 @@ impl<M: Machine> Kernel<M> {
         let (machine, pools) = (&mut self.machine, &self.pools);
         let mut unmapped = 0;
         let mut mapped = 0;
-        self.ledger.transfer_in_place(
-            from as u8,
-            to as u8,
-            list,
-            MAX_FRAME_LIST,
-            |moved: Moved| {
-                let Some(pool) = pools.get(moved.pool) else {
-                    return;
-                };
-                let address = pool.address(moved.index);
-                // The owner, a driver, never sees payload.
-                if pool.owner != from {
-                    machine.unmap_frame(from, address);
-                    unmapped += 1;
-                }
-                if pool.owner != to {
-                    machine.map_frame(to, address);
-                    mapped += 1;
-                }
-            },
-        )?;
+        self.ledger.transfer_in_place(from as u8, to as u8, list, MAX_FRAME_LIST, |moved: Moved| {
+            let Some(pool) = pools.get(moved.pool) else {
+                return;
+            };
+            let address = pool.address(moved.index);
+            // The owner, a driver, never sees payload.
+            if pool.owner != from {
+                machine.unmap_frame(from, address);
+                unmapped += 1;
+            }
+            if pool.owner != to {
+                machine.map_frame(to, address);
+                mapped += 1;
+            }
+        })?;
         machine.finish_mapping();
         for (index, entry) in list.iter().enumerate() {
             machine.store(to_list + index * size_of::<FrameDesc>(), entry);
@@ -116,8 +110,7 @@ impl<M: Machine> Kernel<M> {
                 if let Some(pool) = pools.get(moved.pool)
                     && moved.desc.len > 0
                 {
-                    lines += machine
-                        .acquire_from_device(pool.address(moved.index), moved.desc.len.into());
+                    lines += machine.acquire_from_device(pool.address(moved.index), moved.desc.len.into());
                 }
             })?;
             Ok(lines)
@@ -155,12 +148,9 @@ impl<M: Machine> Kernel<M> {
         let (capacity, from) = (context.argument(2).min(MAX_FRAME_LIST), context.argument(3));
         self.check_frame_list(me, address, capacity, Access::WRITE)?;
         let mut list = [FrameDesc::default(); MAX_FRAME_LIST];
-        let (count, next) = self
-            .ledger
-            .list(me as u8, pool, from, &mut list[..capacity])?;
+        let (count, next) = self.ledger.list(me as u8, pool, from, &mut list[..capacity])?;
         for (index, entry) in list[..count].iter().enumerate() {
-            self.machine
-                .store(address + index * size_of::<FrameDesc>(), entry);
+            self.machine.store(address + index * size_of::<FrameDesc>(), entry);
         }
         let context = &mut self.tasks[me].context;
         context.set_result(0, 0);

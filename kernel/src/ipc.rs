@@ -25,11 +25,8 @@ impl<M: Machine> Kernel<M> {
         let target = self.living(target).ok_or(KernelError::Dead)?;
         self.describe_message(me)?;
         let peer = &self.tasks[target];
-        let waiting = peer.state == State::Receiving
-            && peer
-                .receive
-                .from
-                .is_none_or(|from| from == self.tasks[me].id(me));
+        let waiting =
+            peer.state == State::Receiving && peer.receive.from.is_none_or(|from| from == self.tasks[me].id(me));
         self.tasks[me].counters.messages += 1;
         if waiting {
             self.deliver(me, target)?;
@@ -52,7 +49,9 @@ impl<M: Machine> Kernel<M> {
             len: context.argument(3),
             reply: context.argument(4),
             reply_capacity: context.argument(5),
-            ..Message::default()
+            frames: 0,
+            frame_count: 0,
+            frame_capacity: 0,
         };
         let extra_address = context.argument(6);
         if message.len > MAX_MESSAGE {
@@ -69,12 +68,7 @@ impl<M: Machine> Kernel<M> {
             if extra.frame_count > extra.frame_capacity {
                 return Err(KernelError::FrameListTooLong.into());
             }
-            self.check_frame_list(
-                me,
-                extra.frames,
-                extra.frame_capacity,
-                Access::READ | Access::WRITE,
-            )?;
+            self.check_frame_list(me, extra.frames, extra.frame_capacity, Access::READ | Access::WRITE)?;
             self.keep_leases(me, extra.leases, extra.lease_count)?;
         }
         self.tasks[me].message = message;
@@ -115,16 +109,9 @@ impl<M: Machine> Kernel<M> {
             if message.frame_count > receive.frame_capacity {
                 return Err(KernelError::FrameListTooLong);
             }
-            self.move_frames(
-                from,
-                to,
-                message.frames,
-                receive.frames,
-                message.frame_count,
-            )?;
+            self.move_frames(from, to, message.frames, receive.frames, message.frame_count)?;
         }
-        self.machine
-            .copy(message.address, receive.buffer, message.len);
+        self.machine.copy(message.address, receive.buffer, message.len);
         let sender = &mut self.tasks[from];
         sender.counters.bytes_copied += message.len as u64;
         let received = ReceivedMessage {
@@ -167,10 +154,7 @@ impl<M: Machine> Kernel<M> {
             frame_capacity: args.frame_capacity,
         };
         self.tasks[me].receive = receive;
-        if let Some(woken) = self.tasks[me]
-            .notifications
-            .poll(receive.mask, args.seen as u32)
-        {
+        if let Some(woken) = self.tasks[me].notifications.poll(receive.mask, args.seen as u32) {
             self.deliver_notification(me, woken.bits, woken.sequence);
             return Ok(());
         }
@@ -230,7 +214,7 @@ impl<M: Machine> Kernel<M> {
                 }
                 Ok(())
             }
-            Err(fault) => Err(fault),
+            Err(stop) => Err(stop),
         }
     }
 
@@ -238,10 +222,7 @@ impl<M: Machine> Kernel<M> {
     #[inline]
     fn reply(&mut self, me: usize) -> CallResult {
         let context = &self.tasks[me].context;
-        let (caller, code) = (
-            TaskId(context.argument(0) as u32),
-            context.argument(1) as u32,
-        );
+        let (caller, code) = (TaskId(context.argument(0) as u32), context.argument(1) as u32);
         let (address, len) = (context.argument(2), context.argument(3));
         let (frames, frame_count) = (context.argument(4), context.argument(5));
         self.check_user(me, address, len, Access::READ)?;
@@ -275,32 +256,19 @@ impl<M: Machine> Kernel<M> {
     #[inline]
     fn borrowed(&self, me: usize) -> Result<(usize, Lease), KernelError> {
         let context = &self.tasks[me].context;
-        let lender = self
-            .living(TaskId(context.argument(0) as u32))
-            .ok_or(KernelError::BadLease)?;
+        let lender = self.living(TaskId(context.argument(0) as u32)).ok_or(KernelError::BadLease)?;
         if self.tasks[lender].state != State::AwaitingReply(me as u8) {
             return Err(KernelError::BadLease);
         }
-        let lease = self.tasks[lender]
-            .leases
-            .get(context.argument(1))
-            .ok_or(KernelError::BadLease)?;
+        let lease = self.tasks[lender].leases.get(context.argument(1)).ok_or(KernelError::BadLease)?;
         Ok((lender, *lease))
     }
 
     pub(crate) fn call_borrow(&mut self, me: usize, write: bool) -> CallResult {
         let (_, lease) = self.borrowed(me)?;
         let context = &self.tasks[me].context;
-        let (offset, address, len) = (
-            context.argument(2),
-            context.argument(3),
-            context.argument(4),
-        );
-        let (right, need) = if write {
-            (lease::WRITE, Access::READ)
-        } else {
-            (lease::READ, Access::WRITE)
-        };
+        let (offset, address, len) = (context.argument(2), context.argument(3), context.argument(4));
+        let (right, need) = if write { (lease::WRITE, Access::READ) } else { (lease::READ, Access::WRITE) };
         if lease.rights & right == 0 {
             return Err(KernelError::LeaseDirection.into());
         }
@@ -331,11 +299,7 @@ impl<M: Machine> Kernel<M> {
 
     pub(crate) fn call_refresh_id(&mut self, me: usize) -> CallResult {
         let index = self.tasks[me].context.argument(0);
-        let id = self
-            .tasks
-            .get(index)
-            .ok_or(KernelError::BadArgument)?
-            .id(index);
+        let id = self.tasks.get(index).ok_or(KernelError::BadArgument)?.id(index);
         let context = &mut self.tasks[me].context;
         context.set_result(0, 0);
         context.set_result(1, id.0 as usize);
@@ -343,7 +307,4 @@ impl<M: Machine> Kernel<M> {
     }
 }
 
-const _: () = assert!(
-    size_of::<FrameDesc>() == 8,
-    "two words, so that a list of 32 fits 256 bytes"
-);
+const _: () = assert!(size_of::<FrameDesc>() == 8, "two words, so that a list of 32 fits 256 bytes");

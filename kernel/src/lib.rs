@@ -23,6 +23,8 @@ mod user;
 #[cfg(test)]
 mod tests;
 
+use core::cell::Cell;
+
 use abi::call::Call;
 use abi::image::{self, Interrupt, MAX_FRAMES, MAX_IRQS, MAX_POOLS};
 use abi::stats::Counters;
@@ -32,6 +34,7 @@ use ledger::Ledger;
 
 pub use frames::FramePool;
 pub use machine::{Context, Machine, Sample};
+use task::Table;
 pub use task::{Span, State, Task};
 
 /// Why a system call did not complete normally.
@@ -39,8 +42,10 @@ pub use task::{Span, State, Task};
 enum Trap {
     /// The caller gets this code.
     Error(KernelError),
-    /// The caller is stopped.
-    Fault(FaultInfo),
+    /// The caller named memory that is not its own (see [`Kernel::alleged`]): it is stopped.
+    BadMemory,
+    /// The caller asked to be stopped.
+    Panic,
 }
 
 impl From<KernelError> for Trap {
@@ -56,7 +61,7 @@ type CallResult = Result<(), Trap>;
 pub struct Kernel<M: Machine> {
     /// The hardware below.
     pub machine: M,
-    tasks: Vec<Task<M::Context>, MAX_TASKS>,
+    tasks: Table<M::Context>,
     /// Task indices by rank: the highest priority first, then table order.
     order: [u8; MAX_TASKS],
     /// Ready tasks, bit by rank.
@@ -70,7 +75,14 @@ pub struct Kernel<M: Machine> {
     supervisor: (usize, u32),
     /// Tasks with a timer, bit by index.
     timers: u32,
+    /// Task whose values are in the vector registers; [`NOBODY`] at first.
+    vectors_of: usize,
+    /// Address and length of the last memory argument that was refused. Here and not in [`Trap`], so that results fit a register.
+    alleged: Cell<(usize, usize)>,
 }
+
+/// No task's index.
+const NOBODY: usize = usize::MAX;
 
 impl<M: Machine> Kernel<M> {
     /// A kernel without tasks. Add tasks, pools and interrupts, then call [`start_all`](Self::start_all).
@@ -79,19 +91,18 @@ impl<M: Machine> Kernel<M> {
     pub const fn new(machine: M) -> Self {
         Self {
             machine,
-            tasks: Vec::new(),
+            tasks: Table::new(),
             order: [0; MAX_TASKS],
             ready: 0,
             current: 0,
-            last: Sample {
-                ticks: 0,
-                instructions: 0,
-            },
+            last: Sample { ticks: 0, instructions: 0 },
             ledger: Ledger::new(),
             pools: Vec::new(),
             interrupts: Vec::new(),
             supervisor: (0, 0),
             timers: 0,
+            vectors_of: NOBODY,
+            alleged: Cell::new((0, 0)),
         }
     }
 
@@ -100,9 +111,7 @@ impl<M: Machine> Kernel<M> {
     /// # Errors
     /// If there are [`MAX_TASKS`] already.
     pub fn add_task(&mut self, task: image::Task) -> Result<(), &'static str> {
-        self.tasks
-            .push(Task::new(task))
-            .map_err(|_| "too many tasks")
+        self.tasks.add(task)
     }
 
     /// Adds an interrupt.
@@ -110,9 +119,7 @@ impl<M: Machine> Kernel<M> {
     /// # Errors
     /// If there are [`MAX_IRQS`] already.
     pub fn add_interrupt(&mut self, interrupt: Interrupt) -> Result<(), &'static str> {
-        self.interrupts
-            .push(interrupt)
-            .map_err(|_| "too many interrupts")
+        self.interrupts.push(interrupt).map_err(|_| "too many interrupts")
     }
 
     /// Makes all tasks ready. `supervisor` is a task index and the notification that tells it of faults.
@@ -124,11 +131,7 @@ impl<M: Machine> Kernel<M> {
         if self.supervisor.0 >= self.tasks.len() {
             return Err("no supervisor");
         }
-        if self
-            .interrupts
-            .iter()
-            .any(|interrupt| usize::from(interrupt.task) >= self.tasks.len())
-        {
+        if self.interrupts.iter().any(|interrupt| usize::from(interrupt.task) >= self.tasks.len()) {
             return Err("an interrupt of an unknown task");
         }
         self.rank_tasks();
@@ -139,7 +142,7 @@ impl<M: Machine> Kernel<M> {
             self.machine.prepare_interrupt(interrupt.number);
         }
         self.last = self.machine.sample();
-        self.current = self.pick();
+        self.enter(self.pick());
         Ok(())
     }
 
@@ -167,7 +170,22 @@ impl<M: Machine> Kernel<M> {
         let task = &mut self.tasks[me];
         task.counters.calls += 1;
         let number = task.context.call_number();
-        let result = match Call::from_number(number) {
+        // The two calls of every exchange come first, without the detour over the table.
+        let result = if number == Call::Send as usize {
+            self.call_send(me)
+        } else if number == Call::ReplyRecv as usize {
+            self.call_reply_recv(me)
+        } else {
+            self.other_call(me, number)
+        };
+        if let Err(trap) = result {
+            self.trap(me, trap);
+        }
+        self.reschedule();
+    }
+
+    fn other_call(&mut self, me: usize, number: usize) -> CallResult {
+        match Call::from_number(number) {
             Some(Call::Send) => self.call_send(me),
             Some(Call::ReplyRecv) => self.call_reply_recv(me),
             Some(Call::Recv) => self.call_recv(me, 0),
@@ -186,16 +204,24 @@ impl<M: Machine> Kernel<M> {
             Some(Call::FrameList) => self.call_frame_list(me),
             Some(Call::Kernel) => self.call_kernel(me),
             Some(Call::Log) => self.call_log(me),
-            None => Err(Trap::Fault(FaultInfo::UnknownCall {
-                number: number as u32,
-            })),
-        };
-        match result {
-            Ok(()) => {}
-            Err(Trap::Error(error)) => self.tasks[me].context.set_result(0, error.code() as usize),
-            Err(Trap::Fault(info)) => self.fault(me, info),
+            None => {
+                self.fault(me, FaultInfo::UnknownCall { number: number as u32 });
+                Ok(())
+            }
         }
-        self.reschedule();
+    }
+
+    /// Ends a system call that did not complete.
+    #[cold]
+    fn trap(&mut self, me: usize, trap: Trap) {
+        match trap {
+            Trap::Error(error) => self.tasks[me].context.set_result(0, error.code() as usize),
+            Trap::BadMemory => {
+                let (address, len) = self.alleged.get();
+                self.fault(me, FaultInfo::BadMemoryArgument { address: address as u64, len: len as u64 });
+            }
+            Trap::Panic => self.fault(me, FaultInfo::Panic),
+        }
     }
 
     /// Entry for an exception of the current task.

@@ -5,7 +5,9 @@ use abi::image::Pool;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Registers of a task that is not running.
-pub trait Context: Default {
+pub trait Context {
+    /// All registers zero.
+    const CLEAR: Self;
     /// Sets up the first entry: everything zero but these.
     fn reset(&mut self, entry: usize, stack: usize);
     /// Number of the system call.
@@ -76,8 +78,11 @@ pub trait Machine {
     /// Lets an interrupt through, or masks it.
     fn enable_interrupt(&mut self, number: u32, enable: bool);
 
-    /// Leaves one task's state and address space for another's.
-    fn switch(&mut self, from: &mut Self::Context, to: &mut Self::Context, to_task: usize);
+    /// Makes a task's address space the current one, and lets it use vector registers or not.
+    fn switch(&mut self, to: usize, vectors: bool);
+    /// Loads a task's vector registers, after saving those of the task that they belong to now.
+    fn move_vectors(&mut self, save: Option<&mut Self::Context>, load: &Self::Context);
+
     /// Writes to the polled console.
     fn log(&mut self, bytes: &[u8]);
     /// Powers off, or resets.

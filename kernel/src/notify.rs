@@ -53,10 +53,7 @@ impl<M: Machine> Kernel<M> {
             return Err(KernelError::BadArgument.into());
         }
         let allowed = target == me
-            || task
-                .notifies
-                .iter()
-                .any(|&(index, allowed)| usize::from(index) == target && mask & !allowed == 0);
+            || task.notifies.iter().any(|&(index, allowed)| usize::from(index) == target && mask & !allowed == 0);
         if !allowed {
             return Err(KernelError::NoCapability.into());
         }
@@ -119,11 +116,7 @@ impl<M: Machine> Kernel<M> {
     /// Entry for a device interrupt: masked until its task enables it again.
     pub fn device_interrupt(&mut self, number: u32) {
         self.machine.enable_interrupt(number, false);
-        if let Some(interrupt) = self
-            .interrupts
-            .iter()
-            .find(|interrupt| interrupt.number == number)
-        {
+        if let Some(interrupt) = self.interrupts.iter().find(|interrupt| interrupt.number == number) {
             let (task, mask) = (usize::from(interrupt.task), interrupt.mask);
             self.tasks[task].counters.interrupts += 1;
             self.post(task, mask);

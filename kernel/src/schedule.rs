@@ -69,14 +69,28 @@ impl<M: Machine> Kernel<M> {
         let next = self.pick();
         if next != self.current {
             self.account();
-            let from = core::mem::replace(&mut self.current, next);
-            let [from, to] = self
-                .tasks
-                .get_disjoint_mut([from, next])
-                .expect("two different tasks of the table");
-            to.counters.switches += 1;
-            self.machine
-                .switch(&mut from.context, &mut to.context, next);
+            self.tasks[next].counters.switches += 1;
+            self.enter(next);
         }
+    }
+
+    /// Makes a task the current one.
+    ///
+    /// The vector registers stay those of the last task that may use them until another such task runs: tasks
+    /// built without them cost nothing, and cannot look at them either.
+    #[inline]
+    pub(crate) fn enter(&mut self, index: usize) {
+        self.current = index;
+        let vectors = self.tasks[index].vectors;
+        if vectors && self.vectors_of != index {
+            match self.tasks.pair(self.vectors_of, index) {
+                Some([owner, task]) if self.vectors_of < MAX_TASKS => {
+                    self.machine.move_vectors(Some(&mut owner.context), &task.context);
+                }
+                _ => self.machine.move_vectors(None, &self.tasks[index].context),
+            }
+            self.vectors_of = index;
+        }
+        self.machine.switch(index, vectors);
     }
 }

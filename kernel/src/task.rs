@@ -4,7 +4,7 @@ use abi::call::Lease;
 use abi::fault::FaultRecord;
 use abi::image::{self, Access, MAX_REGIONS, Privileges};
 use abi::stats::{Counters, TaskState};
-use abi::{FaultInfo, MAX_LEASES, PAGE_SIZE, TaskId};
+use abi::{FaultInfo, MAX_LEASES, MAX_TASKS, PAGE_SIZE, TaskId};
 use heapless::{String, Vec};
 use ledger::wait::Notifications;
 
@@ -34,7 +34,7 @@ pub enum State {
 }
 
 /// A message that its sender has described but that is not yet received.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Message {
     pub operation: usize,
     pub address: usize,
@@ -46,8 +46,21 @@ pub(crate) struct Message {
     pub frame_capacity: usize,
 }
 
+impl Message {
+    const EMPTY: Self = Self {
+        operation: 0,
+        address: 0,
+        len: 0,
+        reply: 0,
+        reply_capacity: 0,
+        frames: 0,
+        frame_count: 0,
+        frame_capacity: 0,
+    };
+}
+
 /// Where a receiver wants its next message.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Receive {
     pub buffer: usize,
     pub capacity: usize,
@@ -56,6 +69,10 @@ pub(crate) struct Receive {
     pub from: Option<TaskId>,
     pub frames: usize,
     pub frame_capacity: usize,
+}
+
+impl Receive {
+    const EMPTY: Self = Self { buffer: 0, capacity: 0, mask: 0, from: None, frames: 0, frame_capacity: 0 };
 }
 
 /// Longest panic message that is kept.
@@ -71,6 +88,8 @@ pub struct Task<C> {
     pub(crate) priority: u8,
     /// Bit in the ready set.
     pub(crate) rank: u8,
+    /// True if it may use vector registers.
+    pub(crate) vectors: bool,
     /// Tasks that it may send to.
     pub(crate) slots: u32,
     pub(crate) notifies: Vec<(u8, u32), 16>,
@@ -93,37 +112,109 @@ pub struct Task<C> {
     guard: usize,
 }
 
+/// All tasks. Indexing wraps at [`MAX_TASKS`] instead of checking: the kernel's own indices are below the count, and
+/// what comes from user code is checked against [`len`](Table::len) first.
+#[derive(Debug)]
+pub(crate) struct Table<C> {
+    tasks: [Task<C>; MAX_TASKS],
+    count: usize,
+}
+
+impl<C: crate::Context> Table<C> {
+    pub(crate) const fn new() -> Self {
+        Self { tasks: [const { Task::EMPTY }; MAX_TASKS], count: 0 }
+    }
+
+    pub(crate) fn add(&mut self, image: image::Task) -> Result<(), &'static str> {
+        let slot = self.tasks.get_mut(self.count).ok_or("too many tasks")?;
+        slot.describe(image);
+        self.count += 1;
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) const fn len(&self) -> usize {
+        self.count
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> Option<&Task<C>> {
+        if index < self.count { Some(&self[index]) } else { None }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Task<C>> {
+        self.tasks.iter().take(self.count)
+    }
+
+    /// Two different tasks at once.
+    #[inline]
+    pub(crate) fn pair(&mut self, one: usize, other: usize) -> Option<[&mut Task<C>; 2]> {
+        self.tasks.get_disjoint_mut([one % MAX_TASKS, other % MAX_TASKS]).ok()
+    }
+}
+
+impl<C> core::ops::Index<usize> for Table<C> {
+    type Output = Task<C>;
+
+    #[inline]
+    fn index(&self, index: usize) -> &Task<C> {
+        &self.tasks[index % MAX_TASKS]
+    }
+}
+
+impl<C> core::ops::IndexMut<usize> for Table<C> {
+    #[inline]
+    fn index_mut(&mut self, index: usize) -> &mut Task<C> {
+        &mut self.tasks[index % MAX_TASKS]
+    }
+}
+
 impl<C: crate::Context> Task<C> {
-    pub(crate) fn new(image: image::Task) -> Self {
-        let spans = image.regions.iter().map(|region| Span {
-            start: region.base as usize,
-            end: (region.base + region.size) as usize,
-            access: region.access,
-        });
-        Self {
-            context: C::default(),
-            state: State::Stopped,
-            generation: 0,
-            priority: image.priority,
-            rank: 0,
-            slots: image.slots,
-            notifies: image.notifies,
-            privileges: image.privileges,
-            spans: spans.collect(),
-            notifications: Notifications::default(),
-            message: Message::default(),
-            leases: Vec::new(),
-            receive: Receive::default(),
-            senders: 0,
-            timer: (0, 0),
-            counters: Counters::default(),
-            fault: None,
-            panic_message: Vec::new(),
-            name: image.name,
-            entry: image.entry as usize,
-            stack_top: image.stack_top as usize,
-            guard: image.guard as usize,
-        }
+    const EMPTY: Self = Self {
+        context: C::CLEAR,
+        state: State::Stopped,
+        generation: 0,
+        priority: 0,
+        rank: 0,
+        vectors: false,
+        slots: 0,
+        notifies: Vec::new(),
+        privileges: Privileges::empty(),
+        spans: Vec::new(),
+        notifications: Notifications::new(),
+        message: Message::EMPTY,
+        leases: Vec::new(),
+        receive: Receive::EMPTY,
+        senders: 0,
+        timer: (0, 0),
+        counters: Counters::ZERO,
+        fault: None,
+        panic_message: Vec::new(),
+        name: String::new(),
+        entry: 0,
+        stack_top: 0,
+        guard: 0,
+    };
+
+    fn describe(&mut self, image: image::Task) {
+        self.spans = image
+            .regions
+            .iter()
+            .map(|region| Span {
+                start: region.base as usize,
+                end: (region.base + region.size) as usize,
+                access: region.access,
+            })
+            .collect();
+        self.priority = image.priority;
+        self.vectors = image.floating_point;
+        self.slots = image.slots;
+        self.notifies = image.notifies;
+        self.privileges = image.privileges;
+        self.name = image.name;
+        self.entry = image.entry as usize;
+        self.stack_top = image.stack_top as usize;
+        self.guard = image.guard as usize;
     }
 
     /// Name in `app.toml`.
@@ -137,7 +228,7 @@ impl<C: crate::Context> Task<C> {
         self.context.reset(self.entry, self.stack_top);
         self.notifications = Notifications::default();
         self.leases.clear();
-        self.message = Message::default();
+        self.message = Message::EMPTY;
     }
 
     /// Id of the current instance.

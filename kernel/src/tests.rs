@@ -26,11 +26,14 @@ const FRAMES: u16 = 8;
 struct Registers {
     number: usize,
     values: [usize; 8],
+    vectors: u32,
 }
 
 impl Context for Registers {
+    const CLEAR: Self = Self { number: 0, values: [0; 8], vectors: 0 };
+
     fn reset(&mut self, _: usize, _: usize) {
-        *self = Self::default();
+        *self = Self::CLEAR;
     }
     fn call_number(&self) -> usize {
         self.number
@@ -57,6 +60,8 @@ struct Mock {
     alarm: Option<u64>,
     enabled: BTreeSet<u32>,
     quiesced: usize,
+    vectors: u32,
+    vectors_enabled: bool,
 }
 
 impl Machine for Mock {
@@ -98,10 +103,7 @@ impl Machine for Mock {
         true
     }
     fn sample(&self) -> Sample {
-        Sample {
-            ticks: self.ticks,
-            instructions: self.ticks as u32,
-        }
+        Sample { ticks: self.ticks, instructions: self.ticks as u32 }
     }
     fn ticks(&self) -> u64 {
         self.ticks
@@ -120,8 +122,15 @@ impl Machine for Mock {
             self.enabled.remove(&number);
         }
     }
-    fn switch(&mut self, _: &mut Registers, _: &mut Registers, _: usize) {
+    fn switch(&mut self, _: usize, vectors: bool) {
         self.ticks += 1;
+        self.vectors_enabled = vectors;
+    }
+    fn move_vectors(&mut self, save: Option<&mut Registers>, load: &Registers) {
+        if let Some(save) = save {
+            save.vectors = self.vectors;
+        }
+        self.vectors = load.vectors;
     }
     fn log(&mut self, _: &[u8]) {}
     fn power(&mut self, _: bool) -> ! {
@@ -150,26 +159,20 @@ fn task(index: usize, priority: u8, slots: u32) -> image::Task {
         stack_top: 0,
         guard: 0xdead_0000,
         priority,
+        floating_point: index != DRIVER,
         slots,
         notifies: heapless::Vec::new(),
         privileges: Privileges::all(),
-        regions: [Region {
-            base,
-            size: TASK_MEMORY as u64,
-            access: Access::READ | Access::WRITE,
-        }]
-        .into_iter()
-        .collect(),
+        regions: [Region { base, size: TASK_MEMORY as u64, access: Access::READ | Access::WRITE }]
+            .into_iter()
+            .collect(),
     }
 }
 
 /// A supervisor, a driver with a pool that server and client may hold, a server, two clients of equal
 /// priority, and an idle task. All but the idle task start by waiting for nothing.
 fn system() -> Kernel<Mock> {
-    let mut kernel = Kernel::new(Mock {
-        ram: std::vec![0; TASKS * TASK_MEMORY],
-        ..Mock::default()
-    });
+    let mut kernel = Kernel::new(Mock { ram: std::vec![0; TASKS * TASK_MEMORY], ..Mock::default() });
     let slots = |targets: &[usize]| targets.iter().fold(0, |mask, target| mask | 1 << target);
     let mut server = task(SERVER, 2, slots(&[DRIVER]));
     server.notifies.push((CLIENT as u8, 0xf)).expect("room");
@@ -184,27 +187,17 @@ fn system() -> Kernel<Mock> {
     for task in tasks {
         kernel.add_task(task).expect("room");
     }
-    kernel
-        .add_interrupt(image::Interrupt {
-            number: IRQ,
-            task: DRIVER as u8,
-            mask: 2,
-        })
-        .expect("room");
+    kernel.add_interrupt(image::Interrupt { number: IRQ, task: DRIVER as u8, mask: 2 }).expect("room");
     let pool = Pool {
         owner: DRIVER as u8,
         returned: RETURNED_BIT,
         base: POOL as u64,
         count: FRAMES,
-        holders: [(SERVER as u8, FRAMES), (CLIENT as u8, 2)]
-            .into_iter()
-            .collect(),
+        holders: [(SERVER as u8, FRAMES), (CLIENT as u8, 2)].into_iter().collect(),
         quiesce: heapless::Vec::new(),
     };
     kernel.add_pool(&pool).expect("valid pool");
-    kernel
-        .start_all((SUPERVISOR as u8, FAULT_BIT))
-        .expect("valid image");
+    kernel.start_all((SUPERVISOR as u8, FAULT_BIT)).expect("valid image");
     for _ in 0..TASKS - 1 {
         // The highest ready task waits: in this order, each in turn.
         let me = kernel.current();
@@ -223,10 +216,8 @@ fn run(kernel: &mut Kernel<Mock>, index: usize) {
 
 fn call(kernel: &mut Kernel<Mock>, me: usize, call: Call, values: [usize; 8]) {
     assert_eq!(kernel.current(), me, "only the current task makes calls");
-    *kernel.context_mut() = Registers {
-        number: call as usize,
-        values,
-    };
+    let context = kernel.context_mut();
+    (context.number, context.values) = (call as usize, values);
     kernel.system_call();
 }
 
@@ -254,46 +245,13 @@ fn put_words(kernel: &mut Kernel<Mock>, address: usize, words: &[usize]) {
 
 fn recv(kernel: &mut Kernel<Mock>, me: usize, mask: usize, from: usize) {
     let seen = kernel.tasks[me].notifications.sequence() as usize;
-    put_words(
-        kernel,
-        memory(me) + ARGS,
-        &[
-            memory(me) + BUFFER,
-            0x100,
-            mask,
-            seen,
-            from,
-            memory(me) + LIST_IN,
-            8,
-        ],
-    );
-    call(
-        kernel,
-        me,
-        Call::Recv,
-        [memory(me) + ARGS, 0, 0, 0, 0, 0, 0, 0],
-    );
+    put_words(kernel, memory(me) + ARGS, &[memory(me) + BUFFER, 0x100, mask, seen, from, memory(me) + LIST_IN, 8]);
+    call(kernel, me, Call::Recv, [memory(me) + ARGS, 0, 0, 0, 0, 0, 0, 0]);
 }
 
-fn send(
-    kernel: &mut Kernel<Mock>,
-    me: usize,
-    target: TaskId,
-    operation: usize,
-    len: usize,
-    extra: bool,
-) {
+fn send(kernel: &mut Kernel<Mock>, me: usize, target: TaskId, operation: usize, len: usize, extra: bool) {
     let extra = if extra { memory(me) + EXTRA } else { 0 };
-    let values = [
-        target.0 as usize,
-        operation,
-        memory(me) + BUFFER,
-        len,
-        memory(me) + REPLY,
-        0x100,
-        extra,
-        0,
-    ];
+    let values = [target.0 as usize, operation, memory(me) + BUFFER, len, memory(me) + REPLY, 0x100, extra, 0];
     call(kernel, me, Call::Send, values);
 }
 
@@ -306,44 +264,20 @@ fn check_invariants(kernel: &Kernel<Mock>) {
     use crate::State;
     for (index, task) in kernel.tasks.iter().enumerate() {
         let ready = kernel.ready & (1 << task.rank) != 0;
-        assert_eq!(
-            ready,
-            task.state == State::Runnable,
-            "task {index} is {:?}",
-            task.state
-        );
+        assert_eq!(ready, task.state == State::Runnable, "task {index} is {:?}", task.state);
         for (other, sender) in kernel.tasks.iter().enumerate() {
             let listed = task.senders & (1 << sender.rank) != 0;
-            assert_eq!(
-                listed,
-                sender.state == State::Sending(index as u8),
-                "sender {other} of {index}"
-            );
+            assert_eq!(listed, sender.state == State::Sending(index as u8), "sender {other} of {index}");
         }
         if task.state == State::Receiving {
             let wanted = task.notifications.pending() & task.receive.mask;
-            assert_eq!(
-                wanted, 0,
-                "task {index} sleeps on a notification that it waits for"
-            );
+            assert_eq!(wanted, 0, "task {index} sleeps on a notification that it waits for");
         }
     }
-    let best = kernel
-        .tasks
-        .iter()
-        .filter(|task| task.state == State::Runnable)
-        .map(|task| task.priority)
-        .min();
-    assert_eq!(
-        Some(kernel.tasks[kernel.current].priority),
-        best,
-        "the highest ready priority runs"
-    );
+    let best = kernel.tasks.iter().filter(|task| task.state == State::Runnable).map(|task| task.priority).min();
+    assert_eq!(Some(kernel.tasks[kernel.current].priority), best, "the highest ready priority runs");
     let census = kernel.ledger.census(0).expect("the pool");
-    assert_eq!(
-        census.owner + census.lent + census.device + census.quarantined,
-        FRAMES
-    );
+    assert_eq!(census.owner + census.lent + census.device + census.quarantined, FRAMES);
     let held: BTreeSet<(usize, usize)> = (0..usize::from(FRAMES))
         .filter_map(|frame| match kernel.ledger.holder(frame) {
             Some(ledger::Holder::Task(task)) if usize::from(task) != DRIVER => {

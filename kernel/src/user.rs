@@ -4,7 +4,7 @@
 //! that task's own fault.
 
 use abi::image::Access;
-use abi::{FaultInfo, FrameDesc, KernelError, MAX_FRAME_LIST};
+use abi::{FrameDesc, KernelError, MAX_FRAME_LIST};
 use zerocopy::FromBytes;
 
 use crate::{CallResult, Kernel, Machine, Trap};
@@ -12,39 +12,29 @@ use crate::{CallResult, Kernel, Machine, Trap};
 impl<M: Machine> Kernel<M> {
     /// Checks that task `task` may read (or write) the range.
     #[inline]
-    pub(crate) fn check_user(
-        &self,
-        task: usize,
-        address: usize,
-        len: usize,
-        need: Access,
-    ) -> CallResult {
+    pub(crate) fn check_user(&self, task: usize, address: usize, len: usize, need: Access) -> CallResult {
         if self.tasks[task].may_access(address, len, need) {
             Ok(())
         } else {
-            Err(Trap::Fault(FaultInfo::BadMemoryArgument {
-                address: address as u64,
-                len: len as u64,
-            }))
+            self.alleged.set((address, len));
+            Err(Trap::BadMemory)
         }
     }
 
-    /// Reads a value from a task's memory.
+    /// Reads an aligned value from a task's memory.
     #[inline]
     pub(crate) fn load_user<T: FromBytes>(&self, task: usize, address: usize) -> Result<T, Trap> {
         self.check_user(task, address, size_of::<T>(), Access::READ)?;
+        if !address.is_multiple_of(align_of::<T>()) {
+            self.alleged.set((address, size_of::<T>()));
+            return Err(Trap::BadMemory);
+        }
         Ok(self.machine.load(address))
     }
 
     /// Checks a frame list that a task names: its length, then its memory.
     #[inline]
-    pub(crate) fn check_frame_list(
-        &self,
-        task: usize,
-        address: usize,
-        count: usize,
-        need: Access,
-    ) -> CallResult {
+    pub(crate) fn check_frame_list(&self, task: usize, address: usize, count: usize, need: Access) -> CallResult {
         if count > MAX_FRAME_LIST {
             return Err(KernelError::FrameListTooLong.into());
         }

@@ -9,39 +9,15 @@ use super::*;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Send {
-        target: usize,
-        len: usize,
-        frames: usize,
-        stale: bool,
-    },
-    Recv {
-        mask: usize,
-        from: Option<usize>,
-    },
-    Reply {
-        to: usize,
-        len: usize,
-        frames: usize,
-    },
-    ReplyRecv {
-        to: usize,
-        frames: usize,
-    },
-    Post {
-        target: usize,
-        mask: usize,
-    },
-    Arm {
-        transmit: bool,
-    },
+    Send { target: usize, len: usize, frames: usize, stale: bool },
+    Recv { mask: usize, from: Option<usize> },
+    Reply { to: usize, len: usize, frames: usize },
+    ReplyRecv { to: usize, frames: usize },
+    Post { target: usize, mask: usize },
+    Arm { transmit: bool },
     Complete,
-    Restart {
-        target: usize,
-    },
-    Timer {
-        after: usize,
-    },
+    Restart { target: usize },
+    Timer { after: usize },
     Interrupt,
     Fault,
 }
@@ -68,26 +44,13 @@ fn step() -> impl Strategy<Value = Step> {
 fn fill_list(kernel: &mut Kernel<Mock>, me: usize, count: usize) {
     let held: vec::Vec<_> = kernel.ledger.held_by(me as u8, 0, 0).take(count).collect();
     for (index, handle) in held.into_iter().enumerate() {
-        let entry = abi::FrameDesc {
-            handle,
-            len: 64,
-            offset: 0,
-            meta: 0,
-        };
+        let entry = abi::FrameDesc { handle, len: 64, offset: 0, meta: 0 };
         kernel.machine.store(memory(me) + LIST + index * 8, &entry);
     }
 }
 
 fn receive_args(kernel: &mut Kernel<Mock>, me: usize, mask: usize, from: usize) {
-    let words = [
-        memory(me) + BUFFER,
-        0x100,
-        mask,
-        0,
-        from,
-        memory(me) + LIST_IN,
-        8,
-    ];
+    let words = [memory(me) + BUFFER, 0x100, mask, 0, from, memory(me) + LIST_IN, 8];
     put_words(kernel, memory(me) + ARGS, &words);
 }
 
@@ -95,19 +58,10 @@ fn apply(kernel: &mut Kernel<Mock>, step: &Step) {
     let me = kernel.current();
     let base = memory(me);
     match *step {
-        Step::Send {
-            target,
-            len,
-            frames,
-            stale,
-        } => {
+        Step::Send { target, len, frames, stale } => {
             fill_list(kernel, me, frames);
             put_words(kernel, base + EXTRA, &[0, 0, base + LIST, frames, 8]);
-            let target = if stale {
-                TaskId::new(target, 0xabcd)
-            } else {
-                id(kernel, target)
-            };
+            let target = if stale { TaskId::new(target, 0xabcd) } else { id(kernel, target) };
             send(kernel, me, target, 1, len, true);
         }
         // The idle task never waits.
@@ -120,49 +74,22 @@ fn apply(kernel: &mut Kernel<Mock>, step: &Step) {
         Step::Reply { to, len, frames } => {
             fill_list(kernel, me, frames);
             let to = id(kernel, to).0 as usize;
-            call(
-                kernel,
-                me,
-                Call::Reply,
-                [to, 0, base + BUFFER, len, base + LIST, frames, 0, 0],
-            );
+            call(kernel, me, Call::Reply, [to, 0, base + BUFFER, len, base + LIST, frames, 0, 0]);
         }
         Step::ReplyRecv { to, frames } => {
             fill_list(kernel, me, frames);
             receive_args(kernel, me, 0x1f, 0);
             let to = id(kernel, to).0 as usize;
-            call(
-                kernel,
-                me,
-                Call::ReplyRecv,
-                [to, 0, base + BUFFER, 4, base + LIST, frames, base + ARGS, 0],
-            );
+            call(kernel, me, Call::ReplyRecv, [to, 0, base + BUFFER, 4, base + LIST, frames, base + ARGS, 0]);
         }
-        Step::Post { target, mask } => {
-            call(kernel, me, Call::Post, [target, mask, 0, 0, 0, 0, 0, 0])
-        }
+        Step::Post { target, mask } => call(kernel, me, Call::Post, [target, mask, 0, 0, 0, 0, 0, 0]),
         Step::Arm { transmit } => {
             fill_list(kernel, me, 2);
-            call(
-                kernel,
-                me,
-                Call::FrameArm,
-                [base + LIST, 2, transmit.into(), 0, 0, 0, 0, 0],
-            );
+            call(kernel, me, Call::FrameArm, [base + LIST, 2, transmit.into(), 0, 0, 0, 0, 0]);
         }
-        Step::Complete => call(
-            kernel,
-            me,
-            Call::FrameComplete,
-            [base + LIST, 2, 0, 0, 0, 0, 0, 0],
-        ),
+        Step::Complete => call(kernel, me, Call::FrameComplete, [base + LIST, 2, 0, 0, 0, 0, 0, 0]),
         Step::Restart { target } => {
-            call(
-                kernel,
-                me,
-                Call::Kernel,
-                [kernel_op::RESTART as usize, target, 0, 0, 0, 0, 0, 0],
-            );
+            call(kernel, me, Call::Kernel, [kernel_op::RESTART as usize, target, 0, 0, 0, 0, 0, 0]);
         }
         Step::Timer { after } => {
             let deadline = kernel.machine.ticks as usize + after;

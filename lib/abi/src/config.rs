@@ -150,8 +150,7 @@ impl<'a> View<'a> {
         if magic != MAGIC || version != VERSION {
             return None;
         }
-        page.get(HEADER_SIZE..HEADER_SIZE + usize::from(len))
-            .map(Self)
+        page.get(HEADER_SIZE..HEADER_SIZE + usize::from(len)).map(Self)
     }
 
     /// Calls `visit` for each entry in the order of [`TaskConfig`]'s fields, until
@@ -163,41 +162,13 @@ impl<'a> View<'a> {
         }
         // One pass per field, in wire order. The element types have the same wire form as the owned ones.
         section(&mut rest, |_, (name, task)| visit(Item::Slot(name, task)))
-            .or_else(|| {
-                section(&mut rest, |_, (name, task, mask)| {
-                    visit(Item::Notify(name, task, mask))
-                })
-            })
-            .or_else(|| {
-                section(&mut rest, |_, (name, mask)| {
-                    visit(Item::Notification(name, mask))
-                })
-            })
-            .or_else(|| {
-                section(&mut rest, |_, (name, base, size)| {
-                    visit(Item::Peripheral(name, base, size))
-                })
-            })
-            .or_else(|| {
-                section(&mut rest, |_, (name, base, size)| {
-                    visit(Item::Memory(name, base, size))
-                })
-            })
-            .or_else(|| {
-                section(&mut rest, |_, (name, base, first, count)| {
-                    visit(Item::Pool(name, base, first, count))
-                })
-            })
-            .or_else(|| {
-                section(&mut rest, |_, (name, value)| {
-                    visit(Item::Value(name, value))
-                })
-            })
-            .or_else(|| {
-                section(&mut rest, |index, name| {
-                    visit(Item::Task(index as u8, name))
-                })
-            })
+            .or_else(|| section(&mut rest, |_, (name, task, mask)| visit(Item::Notify(name, task, mask))))
+            .or_else(|| section(&mut rest, |_, (name, mask)| visit(Item::Notification(name, mask))))
+            .or_else(|| section(&mut rest, |_, (name, base, size)| visit(Item::Peripheral(name, base, size))))
+            .or_else(|| section(&mut rest, |_, (name, base, size)| visit(Item::Memory(name, base, size))))
+            .or_else(|| section(&mut rest, |_, (name, base, first, count)| visit(Item::Pool(name, base, first, count))))
+            .or_else(|| section(&mut rest, |_, (name, value)| visit(Item::Value(name, value))))
+            .or_else(|| section(&mut rest, |index, name| visit(Item::Task(index as u8, name))))
     }
 }
 
@@ -208,10 +179,7 @@ fn take<'a, T: Deserialize<'a>>(rest: &mut &'a [u8]) -> Option<T> {
 }
 
 /// Reads a counted list and returns the first `Some` of `visit`.
-fn section<'a, E: Deserialize<'a>, T>(
-    rest: &mut &'a [u8],
-    mut visit: impl FnMut(usize, E) -> Option<T>,
-) -> Option<T> {
+fn section<'a, E: Deserialize<'a>, T>(rest: &mut &'a [u8], mut visit: impl FnMut(usize, E) -> Option<T>) -> Option<T> {
     let count: u32 = take(rest)?;
     for index in 0..count as usize {
         if let Some(found) = visit(index, take(rest)?) {
@@ -227,42 +195,20 @@ mod tests {
 
     fn page() -> ([u8; 512], usize) {
         let name = |text: &str| Name::try_from(text).expect("short name");
-        let mut config = TaskConfig {
-            name: name("net"),
-            ..TaskConfig::default()
-        };
+        let mut config = TaskConfig { name: name("net"), ..TaskConfig::default() };
         config.slots.push((name("mac"), 3)).expect("room");
-        config
-            .notifications
-            .push((name("frames"), 1))
-            .expect("room");
+        config.notifications.push((name("frames"), 1)).expect("room");
         config.notifications.push((name("timer"), 2)).expect("room");
-        config
-            .pools
-            .push(PoolInfo {
-                name: name("mac"),
-                base: 0x20_0000,
-                first: 0,
-                count: 64,
-            })
-            .expect("room");
+        config.pools.push(PoolInfo { name: name("mac"), base: 0x20_0000, first: 0, count: 64 }).expect("room");
         config
             .values
-            .push((
-                name("address"),
-                Value::Bytes(Vec::from_slice(&[10, 0, 2, 15, 24]).expect("room")),
-            ))
+            .push((name("address"), Value::Bytes(Vec::from_slice(&[10, 0, 2, 15, 24]).expect("room"))))
             .expect("room");
-        config
-            .values
-            .push((name("dhcp"), Value::Bool(false)))
-            .expect("room");
+        config.values.push((name("dhcp"), Value::Bool(false))).expect("room");
         config.tasks.push(name("supervisor")).expect("room");
         config.tasks.push(name("net")).expect("room");
         let mut page = [0; 512];
-        let len = postcard::to_slice(&config, &mut page[HEADER_SIZE..])
-            .expect("fits")
-            .len();
+        let len = postcard::to_slice(&config, &mut page[HEADER_SIZE..]).expect("fits").len();
         page[0..4].copy_from_slice(&MAGIC.to_le_bytes());
         page[4..6].copy_from_slice(&VERSION.to_le_bytes());
         page[6..8].copy_from_slice(&(len as u16).to_le_bytes());

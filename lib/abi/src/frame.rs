@@ -7,9 +7,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// Bits 0..12 are the frame's index in the image, bits 12..32 its generation.
 /// Each hand-over starts a new generation, so a handle that its task has given
 /// away is refused even after the frame has come back.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(transparent)]
 pub struct FrameHandle(pub u32);
 
@@ -41,11 +39,9 @@ impl FrameHandle {
 /// One entry of a frame list: a handle, and what the holder says of the content.
 ///
 /// The kernel checks `handle` and `len`; it carries `offset` and `meta`
-/// through unread.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
-)]
-#[repr(C)]
+/// through unread. Aligned to 8, so that an entry is one load.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C, align(8))]
 pub struct FrameDesc {
     /// Which frame.
     pub handle: FrameHandle,

@@ -86,6 +86,8 @@ pub struct Task {
     pub guard: u64,
     /// 0 is the highest.
     pub priority: u8,
+    /// True if it was built to use floating-point and vector registers; others may not touch them.
+    pub floating_point: bool,
     /// Tasks (bits by index) that this one may send to.
     pub slots: u32,
     /// Notifications that it may post: task index, mask.
@@ -219,10 +221,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Calls `each` for the entries of the list that comes next. `None` if the bytes end early or `each` says so.
-    pub fn list<T: Deserialize<'a>>(
-        &mut self,
-        mut each: impl FnMut(T) -> Option<()>,
-    ) -> Option<()> {
+    pub fn list<T: Deserialize<'a>>(&mut self, mut each: impl FnMut(T) -> Option<()>) -> Option<()> {
         let count: u32 = self.take()?;
         for _ in 0..count {
             each(self.take()?)?;

@@ -7,18 +7,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 ///
 /// All of them count from boot and survive a restart of the task.
 #[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Debug,
-    Default,
-    Serialize,
-    Deserialize,
-    FromBytes,
-    IntoBytes,
-    Immutable,
-    KnownLayout,
+    Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 #[repr(C)]
 pub struct Counters {
@@ -42,6 +31,22 @@ pub struct Counters {
     pub cache_lines: u64,
     /// Page table entries written for frames of the task.
     pub map_writes: u64,
+}
+
+impl Counters {
+    /// Nothing counted.
+    pub const ZERO: Self = Self {
+        ticks: 0,
+        instructions: 0,
+        switches: 0,
+        calls: 0,
+        interrupts: 0,
+        messages: 0,
+        frames: 0,
+        bytes_copied: 0,
+        cache_lines: 0,
+        map_writes: 0,
+    };
 }
 
 /// What a task is doing.

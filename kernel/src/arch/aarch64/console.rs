@@ -15,19 +15,14 @@ pub struct Console {
 
 impl Console {
     /// No output, until [`configure`](Self::configure).
-    pub const UNSET: Self = Self {
-        data: 0,
-        status: 0,
-        full: 0,
-    };
+    pub const UNSET: Self = Self { data: 0, status: 0, full: 0 };
 
     /// Takes the registers and enables the transmitter.
     pub fn configure(&mut self, console: &abi::image::Console) {
         for &(address, value) in &console.init {
             write(address as usize, value);
         }
-        (self.data, self.status, self.full) =
-            (console.data as usize, console.status as usize, console.full);
+        (self.data, self.status, self.full) = (console.data as usize, console.status as usize, console.full);
     }
 
     /// Writes bytes, waiting for room.

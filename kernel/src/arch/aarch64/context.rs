@@ -26,18 +26,6 @@ struct Vectors {
 const SPSR_USER: u64 = 0;
 
 impl Context {
-    const CLEAR: Self = Self {
-        x: [0; 31],
-        sp: 0,
-        pc: 0,
-        spsr: SPSR_USER,
-        vectors: Vectors {
-            q: [0; 32],
-            fpcr: 0,
-            fpsr: 0,
-        },
-    };
-
     /// Stores the CPU's vector registers here.
     #[inline]
     pub fn save_vectors(&mut self) {
@@ -76,13 +64,10 @@ impl Context {
     }
 }
 
-impl Default for Context {
-    fn default() -> Self {
-        Self::CLEAR
-    }
-}
-
 impl kernel::Context for Context {
+    const CLEAR: Self =
+        Self { x: [0; 31], sp: 0, pc: 0, spsr: SPSR_USER, vectors: Vectors { q: [0; 32], fpcr: 0, fpsr: 0 } };
+
     fn reset(&mut self, entry: usize, stack: usize) {
         *self = Self::CLEAR;
         self.pc = entry as u64;

@@ -37,8 +37,6 @@ pub fn open() {
 pub fn instructions() -> u32 {
     let count: u64;
     // SAFETY: reads a counter.
-    unsafe {
-        asm!("mrs {}, pmevcntr0_el0", out(reg) count, options(nomem, nostack, preserves_flags))
-    };
+    unsafe { asm!("mrs {}, pmevcntr0_el0", out(reg) count, options(nomem, nostack, preserves_flags)) };
     count as u32
 }

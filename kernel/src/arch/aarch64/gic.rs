@@ -29,10 +29,7 @@ pub struct Gic {
 
 impl Gic {
     /// No controller, until [`configure`](Self::configure).
-    pub const UNSET: Self = Self {
-        distributor: 0,
-        cpu: 0,
-    };
+    pub const UNSET: Self = Self { distributor: 0, cpu: 0 };
 
     /// Takes the register blocks and lets interrupts through to the CPU.
     pub fn configure(&mut self, distributor: usize, cpu: usize) {
@@ -53,24 +50,14 @@ impl Gic {
             let target = self.distributor + GICD_ITARGETSR + byte;
             write(target, read(target) & !(0xff << shift) | 1 << shift);
         }
-        write(
-            self.distributor + GICD_ICPENDR + number as usize / 32 * 4,
-            1 << (number % 32),
-        );
+        write(self.distributor + GICD_ICPENDR + number as usize / 32 * 4, 1 << (number % 32));
     }
 
     /// Lets an interrupt through, or masks it.
     #[inline]
     pub fn enable(&mut self, number: u32, enable: bool) {
-        let register = if enable {
-            GICD_ISENABLER
-        } else {
-            GICD_ICENABLER
-        };
-        write(
-            self.distributor + register + number as usize / 32 * 4,
-            1 << (number % 32),
-        );
+        let register = if enable { GICD_ISENABLER } else { GICD_ICENABLER };
+        write(self.distributor + register + number as usize / 32 * 4, 1 << (number % 32));
     }
 
     /// Takes the pending interrupt of the highest priority, if there is one.

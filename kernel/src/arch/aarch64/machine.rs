@@ -2,10 +2,10 @@
 
 use core::arch::asm;
 
+use abi::PAGE_SIZE;
 use abi::frame::Direction;
 use abi::image::{Image, Platform, Pool, Quiesce, Reader};
-use abi::{MAX_TASKS, PAGE_SIZE};
-use cortex_a::registers::{CNTFRQ_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, CNTVCT_EL0};
+use cortex_a::registers::{CNTFRQ_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, CNTVCT_EL0, CPACR_EL1};
 use kernel::Sample;
 use tock_registers::interfaces::{Readable, Writeable};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -32,6 +32,7 @@ pub struct Machine {
     pub console: Console,
     /// Number of the timer's interrupt.
     pub timer_interrupt: u32,
+    vectors_enabled: bool,
 }
 
 impl Machine {
@@ -41,18 +42,15 @@ impl Machine {
         gic: Gic::UNSET,
         console: Console::UNSET,
         timer_interrupt: 0,
+        vectors_enabled: true,
     };
 
     /// Builds the kernel's page tables from the board's facts, then sets up console, interrupts and counters.
     pub fn configure(&mut self, platform: &Platform, pools: &[Pool]) -> Result<(), &'static str> {
-        self.tables
-            .configure((platform.tables.0 as usize, platform.tables.1 as usize))?;
+        self.tables.configure((platform.tables.0 as usize, platform.tables.1 as usize))?;
         self.map_memory(platform)?;
         let console = &platform.console;
-        let registers = platform
-            .interrupt_controller
-            .iter()
-            .chain([&console.data, &console.status]);
+        let registers = platform.interrupt_controller.iter().chain([&console.data, &console.status]);
         for &address in registers.chain(console.init.iter().map(|(address, _)| address)) {
             self.tables.map_registers(address as usize)?;
         }
@@ -86,24 +84,13 @@ impl Machine {
         }
         let physical = |symbol: *const u8| (symbol as usize).wrapping_sub(window(0));
         let text = physical(&raw const __kernel_text_start)..physical(&raw const __kernel_text_end);
-        let rodata =
-            physical(&raw const __kernel_rodata_start)..physical(&raw const __kernel_rodata_end);
+        let rodata = physical(&raw const __kernel_rodata_start)..physical(&raw const __kernel_rodata_end);
         let pages = |end: usize| end.next_multiple_of(PAGE_SIZE);
-        self.tables
-            .map_kernel(text.start, pages(text.end) - text.start, KernelMemory::Text)?;
-        self.tables.map_kernel(
-            rodata.start,
-            pages(rodata.end) - rodata.start,
-            KernelMemory::ReadOnly,
-        )?;
+        self.tables.map_kernel(text.start, pages(text.end) - text.start, KernelMemory::Text)?;
+        self.tables.map_kernel(rodata.start, pages(rodata.end) - rodata.start, KernelMemory::ReadOnly)?;
         let ram = platform.ram.0 as usize..(platform.ram.0 + platform.ram.1) as usize;
-        self.tables
-            .map_kernel(ram.start, text.start - ram.start, KernelMemory::Data)?;
-        self.tables.map_kernel(
-            pages(rodata.end),
-            ram.end - pages(rodata.end),
-            KernelMemory::Data,
-        )
+        self.tables.map_kernel(ram.start, text.start - ram.start, KernelMemory::Data)?;
+        self.tables.map_kernel(pages(rodata.end), ram.end - pages(rodata.end), KernelMemory::Data)
     }
 
     /// Creates the page tables of all tasks from a second reading of the image table.
@@ -111,23 +98,15 @@ impl Machine {
         let mut result = Ok(());
         let mut index = 0;
         let frames = pools.iter().fold(None, |all, pool| {
-            let (start, end) = (
-                pool.base as usize,
-                pool.base as usize + usize::from(pool.count) * PAGE_SIZE,
-            );
-            Some(all.map_or((start, end), |(first, last): (usize, usize)| {
-                (first.min(start), last.max(end))
-            }))
+            let (start, end) = (pool.base as usize, pool.base as usize + usize::from(pool.count) * PAGE_SIZE);
+            Some(all.map_or((start, end), |(first, last): (usize, usize)| (first.min(start), last.max(end))))
         });
         image.take::<Platform>().ok_or(TABLE_ENDS)?;
         image
             .list(|task: abi::image::Task| {
                 result = self.tables.add_task(index, &task.regions);
-                let holds = pools.iter().any(|pool| {
-                    pool.holders
-                        .iter()
-                        .any(|&(holder, _)| usize::from(holder) == index)
-                });
+                let holds =
+                    pools.iter().any(|pool| pool.holders.iter().any(|&(holder, _)| usize::from(holder) == index));
                 if let Some(frames) = frames.filter(|_| holds && result.is_ok()) {
                     result = self.tables.add_frames(index, frames);
                 }
@@ -143,13 +122,7 @@ pub const TABLE_ENDS: &str = "the image table ends early";
 
 const _: fn(&Image) = |image| {
     // The order in which the table is read; see `Reader`.
-    let Image {
-        platform: _,
-        tasks: _,
-        interrupts: _,
-        pools: _,
-        supervisor: _,
-    } = image;
+    let Image { platform: _, tasks: _, interrupts: _, pools: _, supervisor: _ } = image;
 };
 
 impl kernel::Machine for Machine {
@@ -179,17 +152,13 @@ impl kernel::Machine for Machine {
     #[inline]
     fn read_bytes(&self, address: usize, to: &mut [u8]) {
         // SAFETY: as in `load`; `to` is kernel memory, so the ranges do not overlap.
-        unsafe {
-            core::ptr::copy_nonoverlapping(window(address) as *const u8, to.as_mut_ptr(), to.len())
-        }
+        unsafe { core::ptr::copy_nonoverlapping(window(address) as *const u8, to.as_mut_ptr(), to.len()) }
     }
 
     #[inline]
     fn write_bytes(&mut self, address: usize, from: &[u8]) {
         // SAFETY: as in `read_bytes`.
-        unsafe {
-            core::ptr::copy_nonoverlapping(from.as_ptr(), window(address) as *mut u8, from.len())
-        }
+        unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), window(address) as *mut u8, from.len()) }
     }
 
     #[inline]
@@ -232,21 +201,15 @@ impl kernel::Machine for Machine {
                 write(address as usize, value);
                 true
             }
-            Quiesce::Poll {
-                address,
-                mask,
-                expected,
-                tries,
-            } => (0..tries).any(|_| read(address as usize) & mask == expected),
+            Quiesce::Poll { address, mask, expected, tries } => {
+                (0..tries).any(|_| read(address as usize) & mask == expected)
+            }
         })
     }
 
     #[inline]
     fn sample(&self) -> Sample {
-        Sample {
-            ticks: CNTVCT_EL0.get(),
-            instructions: super::counters::instructions(),
-        }
+        Sample { ticks: CNTVCT_EL0.get(), instructions: super::counters::instructions() }
     }
 
     #[inline]
@@ -279,10 +242,25 @@ impl kernel::Machine for Machine {
     }
 
     #[inline]
-    fn switch(&mut self, from: &mut Context, to: &mut Context, to_task: usize) {
-        from.save_vectors();
-        to.load_vectors();
-        self.tables.activate(to_task % MAX_TASKS);
+    fn switch(&mut self, to: usize, vectors: bool) {
+        if vectors != self.vectors_enabled {
+            self.vectors_enabled = vectors;
+            // The return to user code synchronises.
+            if vectors {
+                CPACR_EL1.write(CPACR_EL1::FPEN::TrapNothing);
+            } else {
+                CPACR_EL1.write(CPACR_EL1::FPEN::TrapEl0);
+            }
+        }
+        self.tables.activate(to);
+    }
+
+    #[inline]
+    fn move_vectors(&mut self, save: Option<&mut Context>, load: &Context) {
+        if let Some(save) = save {
+            save.save_vectors();
+        }
+        load.load_vectors();
     }
 
     fn log(&mut self, bytes: &[u8]) {
@@ -290,11 +268,7 @@ impl kernel::Machine for Machine {
     }
 
     fn power(&mut self, reset: bool) -> ! {
-        let function = if reset {
-            PSCI_SYSTEM_RESET
-        } else {
-            PSCI_SYSTEM_OFF
-        };
+        let function = if reset { PSCI_SYSTEM_RESET } else { PSCI_SYSTEM_OFF };
         // SAFETY: PSCI calls take no memory; these two do not return.
         unsafe { asm!("smc #0", in("x0") function, options(nostack)) };
         super::halt()

@@ -163,13 +163,7 @@ impl PageTables {
         Ok(window(level3) + (address >> 12) % ENTRIES * 8)
     }
 
-    fn map(
-        &mut self,
-        root: usize,
-        base: usize,
-        size: usize,
-        bits: u64,
-    ) -> Result<(), &'static str> {
+    fn map(&mut self, root: usize, base: usize, size: usize, bits: u64) -> Result<(), &'static str> {
         for address in (base..base + size).step_by(PAGE_SIZE) {
             let slot = self.page_slot(root, address)?;
             write_entry(slot, address as u64 | bits | VALID | TABLE_OR_PAGE);
@@ -179,22 +173,13 @@ impl PageTables {
 
     /// Maps memory for the kernel: whole blocks where they fit, else pages. Later mappings of single pages win over
     /// earlier ones, but not inside a block.
-    pub fn map_kernel(
-        &mut self,
-        base: usize,
-        size: usize,
-        memory: KernelMemory,
-    ) -> Result<(), &'static str> {
+    pub fn map_kernel(&mut self, base: usize, size: usize, memory: KernelMemory) -> Result<(), &'static str> {
         let (mut address, end) = (base, base + size);
         let bits = kernel_bits(memory);
         while address < end {
-            let level2 =
-                self.next_level(window(self.kernel_root) + (address >> 30) % ENTRIES * 8)?;
+            let level2 = self.next_level(window(self.kernel_root) + (address >> 30) % ENTRIES * 8)?;
             let slot = window(level2) + (address >> 21) % ENTRIES * 8;
-            if address % BLOCK_SIZE == 0
-                && end - address >= BLOCK_SIZE
-                && read_entry(slot) & VALID == 0
-            {
+            if address % BLOCK_SIZE == 0 && end - address >= BLOCK_SIZE && read_entry(slot) & VALID == 0 {
                 write_entry(slot, address as u64 | bits | VALID);
                 address += BLOCK_SIZE;
             } else {
@@ -207,12 +192,7 @@ impl PageTables {
 
     /// Maps the register page of `address` for the kernel, if it is not mapped.
     pub fn map_registers(&mut self, address: usize) -> Result<(), &'static str> {
-        self.map(
-            self.kernel_root,
-            address & !(PAGE_SIZE - 1),
-            PAGE_SIZE,
-            kernel_bits(KernelMemory::Device),
-        )
+        self.map(self.kernel_root, address & !(PAGE_SIZE - 1), PAGE_SIZE, kernel_bits(KernelMemory::Device))
     }
 
     /// Makes the kernel's tables the ones in use.
@@ -229,19 +209,10 @@ impl PageTables {
     }
 
     /// Creates the table of a task with its regions.
-    pub fn add_task(
-        &mut self,
-        task: usize,
-        regions: &[abi::image::Region],
-    ) -> Result<(), &'static str> {
+    pub fn add_task(&mut self, task: usize, regions: &[abi::image::Region]) -> Result<(), &'static str> {
         let root = self.allocate(1)?;
         for region in regions {
-            self.map(
-                root,
-                region.base as usize,
-                region.size as usize,
-                user_bits(region.access),
-            )?;
+            self.map(root, region.base as usize, region.size as usize, user_bits(region.access))?;
         }
         // ASID 0 stays unused: the boot table ran with it.
         self.roots[task % MAX_TASKS] = root as u64 | (task as u64 + 1) << 48;
@@ -264,10 +235,7 @@ impl PageTables {
             if read_entry(slot) & VALID != 0 {
                 return Err("a frame pool shares 2 MiB with a task's region");
             }
-            write_entry(
-                slot,
-                (first + table * PAGE_SIZE) as u64 | VALID | TABLE_OR_PAGE,
-            );
+            write_entry(slot, (first + table * PAGE_SIZE) as u64 | VALID | TABLE_OR_PAGE);
         }
         self.frame_entries[task % MAX_TASKS] = window(first);
         Ok(())

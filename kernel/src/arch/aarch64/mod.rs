@@ -36,31 +36,11 @@ global_asm!(
 );
 
 /// Lower half 32 bits, upper half 39 bits; walks are cached and shared; 4 KiB granules; 40-bit physical addresses.
-const TCR: u64 = 32
-    | 1 << 8
-    | 1 << 10
-    | 3 << 12
-    | 25 << 16
-    | 1 << 24
-    | 1 << 26
-    | 3 << 28
-    | 2 << 30
-    | 2 << 32
-    | 1 << 36;
+const TCR: u64 = 32 | 1 << 8 | 1 << 10 | 3 << 12 | 25 << 16 | 1 << 24 | 1 << 26 | 3 << 28 | 2 << 30 | 2 << 32 | 1 << 36;
 
 /// MMU and caches on, stack alignment checked, user code may wait for interrupts; the rest as RES1 demands.
-const SCTLR: u64 = 1
-    | 1 << 2
-    | 1 << 3
-    | 1 << 4
-    | 1 << 11
-    | 1 << 12
-    | 1 << 16
-    | 1 << 20
-    | 1 << 22
-    | 1 << 23
-    | 1 << 28
-    | 1 << 29;
+const SCTLR: u64 =
+    1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 11 | 1 << 12 | 1 << 16 | 1 << 20 | 1 << 22 | 1 << 23 | 1 << 28 | 1 << 29;
 
 /// The one kernel.
 struct Cell(UnsafeCell<Kernel<Machine>>);
@@ -90,16 +70,12 @@ extern "C" fn kernel_main() -> ! {
     CPACR_EL1.write(CPACR_EL1::FPEN::TrapNothing);
     let context = with_kernel(|kernel| {
         if let Err(reason) = boot(kernel) {
-            let _ = write!(
-                kernel.machine.console,
-                "\r\nkernel: cannot start: {reason}\r\n"
-            );
+            let _ = write!(kernel.machine.console, "\r\nkernel: cannot start: {reason}\r\n");
             halt();
         }
-        kernel.machine.tables.activate(kernel.current());
         &raw mut *kernel.context_mut()
     });
-    // SAFETY: the context of a task that starts; its table is active.
+    // SAFETY: the context of a task that starts; `start_all` made its table the current one.
     unsafe { resume(context) }
 }
 
@@ -112,13 +88,10 @@ fn boot(kernel: &mut Kernel<Machine>) -> Result<(), &'static str> {
 
     let mut rest = image;
     let platform: Platform = rest.take().ok_or(TABLE_ENDS)?;
-    rest.list(|task| kernel.add_task(task).ok())
-        .ok_or("too many tasks, or the image table ends early")?;
-    rest.list(|interrupt: Interrupt| kernel.add_interrupt(interrupt).ok())
-        .ok_or("too many interrupts")?;
+    rest.list(|task| kernel.add_task(task).ok()).ok_or("too many tasks, or the image table ends early")?;
+    rest.list(|interrupt: Interrupt| kernel.add_interrupt(interrupt).ok()).ok_or("too many interrupts")?;
     let mut pools: Vec<Pool, MAX_POOLS> = Vec::new();
-    rest.list(|pool| pools.push(pool).ok())
-        .ok_or("too many frame pools")?;
+    rest.list(|pool| pools.push(pool).ok()).ok_or("too many frame pools")?;
     let supervisor = rest.take().ok_or(TABLE_ENDS)?;
 
     kernel.machine.configure(&platform, &pools)?;
@@ -152,10 +125,7 @@ fn explain(class: u64, esr: u64, address: u64) -> FaultInfo {
         0x20 => FaultInfo::Execute { address },
         0x22 | 0x26 => FaultInfo::Alignment { address },
         0x24 if esr & 0x3f == ALIGNMENT_FAULT => FaultInfo::Alignment { address },
-        0x24 => FaultInfo::MemoryAccess {
-            address,
-            write: esr & 1 << 6 != 0,
-        },
+        0x24 => FaultInfo::MemoryAccess { address, write: esr & 1 << 6 != 0 },
         _ => FaultInfo::Other { syndrome: esr },
     }
 }
@@ -178,9 +148,7 @@ extern "C" fn on_interrupt() -> *mut Context {
 #[unsafe(no_mangle)]
 extern "C" fn on_system_error() -> *mut Context {
     with_kernel(|kernel| {
-        kernel.exception(FaultInfo::Other {
-            syndrome: ESR_EL1.get(),
-        });
+        kernel.exception(FaultInfo::Other { syndrome: ESR_EL1.get() });
         &raw mut *kernel.context_mut()
     })
 }
