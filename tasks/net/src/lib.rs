@@ -5,6 +5,12 @@
 
 pub mod arp;
 pub mod checksum;
+pub mod clients;
+pub mod device;
 pub mod dhcp;
+pub mod udp;
+pub mod window;
+pub mod link;
+pub mod packet;
 pub mod reassembly;
 pub mod ring;

@@ -2,14 +2,16 @@
 //!
 //! smoltcp's own reassembly tracks a few gaps only, drops what does not fit silently, and keeps an unfinished datagram for a minute
 //! in one of few places. Here each place has a bit per eight bytes, so fragments may come in any order; an unfinished
-//! datagram gives way to a newer one; and it waits [`TIMEOUT`] at most. Bytes are copied once, from the frame into the place.
+//! datagram gives way to a newer one; and it waits ten seconds at most. Bytes are copied once, from the frame into the place.
 
 use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::Ipv4Address;
 
+use crate::packet::IPV4_HEADER;
+
 /// Datagrams in assembly at a time.
 pub const PLACES: usize = 4;
-/// Bytes of one place: the longest IPv4 payload, rounded up to whole units.
+/// Bytes of one place: a header, and the longest payload.
 pub const PLACE_SIZE: usize = 65_536;
 /// Longest IPv4 payload: a datagram with the shortest header is 65,535 bytes long.
 const MAX_PAYLOAD: usize = 65_515;
@@ -18,6 +20,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Fragments begin at multiples of this.
 const UNIT: usize = 8;
 const WORDS: usize = PLACE_SIZE / UNIT / 64;
+/// Room for an IPv4 header in front of the payload, so that a datagram can be handed on as a packet.
+const HEADER: usize = IPV4_HEADER;
 
 /// What fragments of one datagram have in common.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,7 +65,7 @@ struct Place {
     started: Instant,
     /// Length of the payload, once the last fragment came.
     total: Option<usize>,
-    /// Units that are still missing of `total`, or minus those received before it is known.
+    /// Units received, each counted once.
     received_units: usize,
     bits: [u64; WORDS],
 }
@@ -95,10 +99,12 @@ impl<'a> Reassembly<'a> {
         self.given_up
     }
 
-    /// Payload of a datagram that [`Reassembly::add`] reported complete; valid until the next `add`.
-    pub fn payload(&mut self, place: usize, len: usize) -> &mut [u8] {
+    /// A datagram that [`Reassembly::add`] reported complete: room for its IPv4 header, and the payload. Valid until the next `add`.
+    pub fn packet(&mut self, place: usize, payload_len: usize) -> &mut [u8] {
         let start = place * PLACE_SIZE;
-        self.memory.get_mut(start..start + len).unwrap_or_default()
+        self.memory
+            .get_mut(start..start + HEADER + payload_len)
+            .unwrap_or_default()
     }
 
     /// Takes a fragment in.
@@ -127,7 +133,7 @@ impl<'a> Reassembly<'a> {
             self.given_up += 1;
             return Outcome::Bad;
         }
-        let start = at * PLACE_SIZE + fragment.offset;
+        let start = at * PLACE_SIZE + HEADER + fragment.offset;
         self.memory[start..start + fragment.data.len()].copy_from_slice(fragment.data);
         if !fragment.more {
             place.total = Some(end);
@@ -255,7 +261,7 @@ mod tests {
             let Outcome::Complete(at, len) = places.add(*odds[0], Instant::ZERO) else {
                 panic!("complete with the last piece")
             };
-            assert_eq!(places.payload(at, len), data);
+            assert_eq!(places.packet(at, len)[HEADER..], data);
         }
         assert_eq!(places.given_up(), 0);
     }
@@ -350,7 +356,7 @@ mod tests {
                 }
             }
             let Some(Outcome::Complete(at, found)) = done else { panic!("incomplete: {done:?}") };
-            prop_assert_eq!(places.payload(at, found), &data[..]);
+            prop_assert_eq!(&places.packet(at, found)[HEADER..], &data[..]);
         }
 
         #[test]
@@ -361,7 +367,7 @@ mod tests {
             for (unit, more, len, id) in parts {
                 let fragment = Fragment { key: key(id), offset: unit * 8, more, data: &data[..len] };
                 if let Outcome::Complete(at, len) = places.add(fragment, Instant::ZERO) {
-                    prop_assert_eq!(places.payload(at, len).len(), len);
+                    prop_assert_eq!(places.packet(at, len).len(), HEADER + len);
                 }
             }
         }
