@@ -64,12 +64,7 @@ mod tests {
     #[test]
     fn checksum_result_becomes_meta() {
         let both = FrameMeta::IP_VERIFIED | FrameMeta::L4_VERIFIED;
-        for (result, meta) in [
-            (0, FrameMeta::empty()),
-            (1, FrameMeta::IP_VERIFIED),
-            (2, both),
-            (3, both),
-        ] {
+        for (result, meta) in [(0, FrameMeta::empty()), (1, FrameMeta::IP_VERIFIED), (2, both), (3, both)] {
             // All other bits set: none may leak into the result.
             let status = !(3 << rx_status::CHECKSUM_SHIFT) | result << rx_status::CHECKSUM_SHIFT;
             assert_eq!(verified(status), meta.bits());

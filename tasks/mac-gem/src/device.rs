@@ -9,8 +9,7 @@ use tock_registers::interfaces::{ReadWriteable, Readable, Writeable};
 use crate::driver::{Events, Mac};
 use crate::phy::{Link, Mdio, Speed};
 use crate::regs::{
-    Design1, DmaConfig, Interrupt, NetworkConfig, NetworkControl, NetworkStatus, PhyMaintenance,
-    Registers, TxStatus,
+    Design1, DmaConfig, Interrupt, NetworkConfig, NetworkControl, NetworkStatus, PhyMaintenance, Registers, TxStatus,
 };
 use crate::ring::{RX_BUFFER, RX_OFFSET};
 use crate::stats::{MacCounts, place};
@@ -54,16 +53,8 @@ impl Gem {
     ///
     /// `address` replaces what the MAC may hold already, see [`Self::burnt_in_address`].
     #[must_use]
-    pub fn set_up(
-        registers: &'static Registers,
-        settings: &Settings,
-        parking: Parking,
-        address: [u8; 6],
-    ) -> Self {
-        let mut gem = Self {
-            registers,
-            control: LocalRegisterCopy::new(0),
-        };
+    pub fn set_up(registers: &'static Registers, settings: &Settings, parking: Parking, address: [u8; 6]) -> Self {
+        let mut gem = Self { registers, control: LocalRegisterCopy::new(0) };
         gem.silence(settings);
         gem.configure(settings);
         gem.park(settings, parking);
@@ -88,9 +79,7 @@ impl Gem {
     fn silence(&self, settings: &Settings) {
         let registers = self.registers;
         registers.network_control.set(0);
-        registers
-            .network_control
-            .write(NetworkControl::CLEAR_STATISTICS::SET);
+        registers.network_control.write(NetworkControl::CLEAR_STATISTICS::SET);
         registers.tx_status.set(u32::MAX);
         registers.rx_status.set(u32::MAX);
         registers.interrupt_disable.set(u32::MAX);
@@ -163,11 +152,7 @@ impl Gem {
 
     /// Waits for the end of an MDIO frame; false if it does not come.
     fn mdio_idle(&self) -> bool {
-        (0..PATIENCE).any(|_| {
-            self.registers
-                .network_status
-                .is_set(NetworkStatus::MDIO_IDLE)
-        })
+        (0..PATIENCE).any(|_| self.registers.network_status.is_set(NetworkStatus::MDIO_IDLE))
     }
 }
 
@@ -179,14 +164,8 @@ fn extra_queues(settings: &Settings) -> core::ops::Range<usize> {
 impl Mac for Gem {
     #[inline]
     fn kick(&mut self, transmit: bool) {
-        let start = if transmit {
-            NetworkControl::TX_START::SET.value
-        } else {
-            0
-        };
-        self.registers
-            .network_control
-            .set(self.control.get() | start);
+        let start = if transmit { NetworkControl::TX_START::SET.value } else { 0 };
+        self.registers.network_control.set(self.control.get() | start);
     }
 
     #[inline]
@@ -196,13 +175,9 @@ impl Mac for Gem {
 
     fn watch_sent(&mut self, on: bool) {
         if on {
-            self.registers
-                .interrupt_enable
-                .write(Interrupt::TX_COMPLETE::SET);
+            self.registers.interrupt_enable.write(Interrupt::TX_COMPLETE::SET);
         } else {
-            self.registers
-                .interrupt_disable
-                .write(Interrupt::TX_COMPLETE::SET);
+            self.registers.interrupt_disable.write(Interrupt::TX_COMPLETE::SET);
         }
     }
 
@@ -221,9 +196,7 @@ impl Mac for Gem {
     }
 
     fn stop_transmitter(&mut self) {
-        self.registers
-            .network_control
-            .set(self.control.get() | NetworkControl::TX_HALT::SET.value);
+        self.registers.network_control.set(self.control.get() | NetworkControl::TX_HALT::SET.value);
         // A frame on the wire is sent to its end.
         let _ = (0..PATIENCE).any(|_| !self.registers.tx_status.is_set(TxStatus::GOING));
         self.control.modify(NetworkControl::TX_ENABLE::CLEAR);
@@ -272,8 +245,7 @@ impl Mdio for Gem {
                 + PhyMaintenance::PHY.val(u32::from(phy))
                 + PhyMaintenance::REGISTER.val(u32::from(register)),
         );
-        self.mdio_idle()
-            .then(|| self.registers.phy_maintenance.read(PhyMaintenance::DATA) as u16)
+        self.mdio_idle().then(|| self.registers.phy_maintenance.read(PhyMaintenance::DATA) as u16)
     }
 
     fn write(&mut self, phy: u8, register: u8, value: u16) {

@@ -33,7 +33,8 @@ const TX_SHARE: usize = 8;
 const VAIN_INTERRUPTS: u8 = 8;
 /// Ticks ([`Driver::tick`]) per look at the link.
 const LINK_TICKS: u8 = 5;
-/// Ticks without a frame, while errors rise, after which the receiver counts as hung (AMD answer record 52028).
+/// Ticks in which frames were missed, with none received in between, after which the receiver counts as hung
+/// (AMD answer record 52028).
 const HANG_TICKS: u8 = 2;
 /// Ticks without progress after which the transmitter is restarted.
 const TX_STUCK_TICKS: u8 = 10;
@@ -61,14 +62,10 @@ bitflags::bitflags! {
 
 impl Events {
     /// After these the transmitter stands still and has forgotten its place.
-    pub const TX_HALTED: Self = Self::TX_UNDERRUN
-        .union(Self::TX_COLLISIONS)
-        .union(Self::TX_BUS_ERROR)
-        .union(Self::BUS_ERROR);
+    pub const TX_HALTED: Self =
+        Self::TX_UNDERRUN.union(Self::TX_COLLISIONS).union(Self::TX_BUS_ERROR).union(Self::BUS_ERROR);
     /// What is enabled always. `SENT` comes and goes.
-    pub const ALWAYS: Self = Self::TX_HALTED
-        .union(Self::RECEIVED)
-        .union(Self::RX_OVERRUN);
+    pub const ALWAYS: Self = Self::TX_HALTED.union(Self::RECEIVED).union(Self::RX_OVERRUN);
 }
 
 /// What the driver asks of the MAC.
@@ -111,11 +108,7 @@ pub trait Kernel {
     ///
     /// # Errors
     /// If there is no pool.
-    fn list(
-        &mut self,
-        to: &mut [FrameDesc],
-        from: usize,
-    ) -> Result<(usize, Option<usize>), KernelError>;
+    fn list(&mut self, to: &mut [FrameDesc], from: usize) -> Result<(usize, Option<usize>), KernelError>;
     /// Unmasks the MAC's interrupt.
     fn enable_interrupt(&mut self);
 }
@@ -160,9 +153,10 @@ pub struct Driver<W, K, M> {
     tx_starved: bool,
     /// Frames are held that are in neither ring nor list.
     recount: bool,
+    /// An answer did not reach the stack.
+    refused: bool,
     ticks: u8,
-    silent_ticks: u8,
-    silent_errors: u32,
+    failed_ticks: u8,
     stuck_ticks: u8,
     sent_seen: u64,
 }
@@ -170,14 +164,7 @@ pub struct Driver<W, K, M> {
 impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
     /// A driver over empty rings and a MAC that has been set up but not started.
     #[must_use]
-    pub fn new(
-        rx: RxRing<W, MAX_RX>,
-        tx: TxRing<W, MAX_TX>,
-        kernel: K,
-        mac: M,
-        phy: Phy,
-        pool: Pool,
-    ) -> Self {
+    pub fn new(rx: RxRing<W, MAX_RX>, tx: TxRing<W, MAX_TX>, kernel: K, mac: M, phy: Phy, pool: Pool) -> Self {
         Self {
             rx,
             tx,
@@ -192,10 +179,10 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
             vain: 0,
             tx_starved: false,
             recount: false,
+            refused: false,
             // The first tick looks at the link.
             ticks: LINK_TICKS - 1,
-            silent_ticks: 0,
-            silent_errors: 0,
+            failed_ticks: 0,
             stuck_ticks: 0,
             sent_seen: 0,
         }
@@ -260,10 +247,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
         for frame in list.as_slice() {
             let len = usize::from(frame.len).wrapping_sub(usize::from(frame.offset));
             let to_send = frame.meta & ring::TX != 0 && frame.len != 0;
-            if to_send
-                && (ring::MIN_TX_FRAME..=ring::MAX_FRAME).contains(&len)
-                && self.batch.push(*frame).is_ok()
-            {
+            if to_send && (ring::MIN_TX_FRAME..=ring::MAX_FRAME).contains(&len) && self.batch.push(*frame).is_ok() {
                 continue;
             }
             self.stats.tx_refused += u32::from(to_send);
@@ -359,12 +343,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
         self.batch.clear();
         for _ in 0..self.rx.room().min(MAX_FRAME_LIST) {
             let Some(handle) = self.free.pop() else { break };
-            let _ = self.batch.push(FrameDesc {
-                handle,
-                len: ring::RX_BUFFER as u16,
-                offset: 0,
-                meta: 0,
-            });
+            let _ = self.batch.push(FrameDesc { handle, len: ring::RX_BUFFER as u16, offset: 0, meta: 0 });
         }
         if self.batch.is_empty() {
             return 0;
@@ -412,7 +391,8 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
     /// Decides between polling on and waiting for an interrupt. Returns true for polling.
     #[inline]
     fn settle(&mut self, received: usize) -> bool {
-        if received > LIGHT || self.rx.has_finished() {
+        // With the ring nearly empty the stack shall bring the frames that it got, rather than wait with them.
+        if received > LIGHT || self.rx.has_finished() || received > 0 && self.rx.is_low() {
             return true;
         }
         if self.masked {
@@ -497,7 +477,8 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
             self.unmask();
         }
         self.vain = 0;
-        let tell = self.recount_frames();
+        self.reclaim_sent();
+        let tell = self.recount_frames() | core::mem::take(&mut self.refused);
         self.ticks += 1;
         if self.ticks < LINK_TICKS {
             return tell;
@@ -524,15 +505,12 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
         self.stats.rx_bad = self.stats.rx_bad.wrapping_add(counts.bad);
         self.stats.rx_missed = self.stats.rx_missed.wrapping_add(counts.missed);
         if counts.received > 0 || !self.rx.has_free_buffer() {
-            self.silent_ticks = 0;
-            self.silent_errors = 0;
-            return;
+            self.failed_ticks = 0;
+        } else if counts.missed > 0 {
+            self.failed_ticks += 1;
         }
-        self.silent_ticks = self.silent_ticks.saturating_add(1);
-        self.silent_errors = self.silent_errors.saturating_add(counts.missed);
-        if self.silent_errors > 0 && self.silent_ticks >= HANG_TICKS {
-            self.silent_ticks = 0;
-            self.silent_errors = 0;
+        if self.failed_ticks >= HANG_TICKS {
+            self.failed_ticks = 0;
             self.restart_receiver();
         }
     }
@@ -551,6 +529,24 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
             self.restart_transmitter();
         } else {
             self.mac.kick(true);
+        }
+    }
+
+    /// Takes back what was sent since the last exchange: while nothing else happens, nobody else does.
+    fn reclaim_sent(&mut self) {
+        while self.tx.has_finished() {
+            let mut list = FrameList::new();
+            let sent = self.tx.reclaim(MAX_FRAME_LIST, |handle| {
+                let _ = list.push(free_frame(handle));
+            });
+            self.stats.tx_frames += sent.frames as u64;
+            self.stats.tx_errors += sent.errors as u32;
+            if self.kernel.complete(list.as_slice()).is_err() {
+                self.complete_each(&mut list);
+            }
+            for frame in list.as_slice() {
+                let _ = self.free.push(frame.handle);
+            }
         }
     }
 
@@ -579,9 +575,11 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
         self.tx_starved && !self.free.is_empty()
     }
 
-    /// A reply was refused and its frames are still here; what was received in them is lost.
+    /// A reply was refused and its frames are still here; what was received in them is lost. The stack, which asked for more than it may
+    /// hold, did not see the answer either: the next tick tells it to ask again.
     #[cold]
     pub fn reply_refused(&mut self, list: &mut FrameList) {
+        self.refused = true;
         for frame in list.as_slice() {
             self.stats.rx_lost += u32::from(frame.meta & ring::TX == 0);
             let _ = self.free.push(frame.handle);
@@ -609,10 +607,5 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
 /// A list entry for a frame without content, for whoever wants to send.
 #[inline]
 const fn free_frame(handle: FrameHandle) -> FrameDesc {
-    FrameDesc {
-        handle,
-        len: 0,
-        offset: 0,
-        meta: FrameMeta::TX.bits(),
-    }
+    FrameDesc { handle, len: 0, offset: 0, meta: FrameMeta::TX.bits() }
 }

@@ -9,7 +9,7 @@
 //! * [`driver`]: an exchange with the stack, an interrupt, a tick,
 //! * [`device`]: the MAC behind the driver's trait: set-up, doorbell, events,
 //! * [`phy`]: negotiation and link,
-//! * [`stats`]: counters.
+//! * [`stats`]: what is counted.
 
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
@@ -24,3 +24,5 @@ pub mod phy;
 pub mod regs;
 pub mod ring;
 pub mod stats;
+#[cfg(test)]
+mod tests;

@@ -85,12 +85,7 @@ impl Phy {
     /// A PHY that is expected at `address`. `gigabit` says what the MAC can do: what it cannot is not advertised.
     #[must_use]
     pub const fn new(address: u8, gigabit: bool) -> Self {
-        Self {
-            wanted: address & 31,
-            gigabit,
-            found: None,
-            link: None,
-        }
+        Self { wanted: address & 31, gigabit, found: None, link: None }
     }
 
     /// The link as last seen; `None` if it is down.
@@ -127,9 +122,8 @@ impl Phy {
 
     /// Finds the PHY, first at the expected address, then at all, and starts negotiation.
     fn find(&mut self, mdio: &mut impl Mdio) -> Option<u8> {
-        let (phy, id) = core::iter::once(self.wanted)
-            .chain(0..32)
-            .find_map(|phy| identify(mdio, phy).map(|id| (phy, id)))?;
+        let (phy, id) =
+            core::iter::once(self.wanted).chain(0..32).find_map(|phy| identify(mdio, phy).map(|id| (phy, id)))?;
         if id & !0xf == DP83867 {
             set_dp83867_delays(mdio, phy);
         }
@@ -167,10 +161,7 @@ fn resolve(mdio: &mut impl Mdio, phy: u8, gigabit: bool) -> Option<Link> {
     }
     // Bits 11 and 10 of the status are the partner's side of bits 9 and 8 of the control register.
     if gigabit && mdio.read(phy, register::GIGABIT_STATUS)? & ADVERTISE_1000 << 2 != 0 {
-        return Some(Link {
-            speed: Speed::Mbit1000,
-            full_duplex: true,
-        });
+        return Some(Link { speed: Speed::Mbit1000, full_duplex: true });
     }
     let both = mdio.read(phy, register::PARTNER)? & ADVERTISE_10_100;
     let (speed, full_duplex) = match both {
@@ -225,14 +216,7 @@ mod tests {
             registers[3] = id as u16;
             registers[5] = 0xcde1;
             registers[10] = 0x7c00;
-            Self {
-                phy,
-                registers,
-                reads: 0,
-                writes: Vec::new(),
-                link_was_lost: false,
-                stuck: false,
-            }
+            Self { phy, registers, reads: 0, writes: Vec::new(), link_was_lost: false, stuck: false }
         }
     }
 
@@ -278,22 +262,12 @@ mod tests {
             let mut phy = Phy::new(23, true);
             assert!(phy.poll(&mut bus));
             assert_eq!(phy.address(), Some(address));
-            assert_eq!(
-                phy.link(),
-                Some(Link {
-                    speed: Speed::Mbit1000,
-                    full_duplex: true
-                })
-            );
+            assert_eq!(phy.link(), Some(Link { speed: Speed::Mbit1000, full_duplex: true }));
             assert!(bus.writes.contains(&(register::CONTROL, NEGOTIATE)));
             let writes = bus.writes.len();
             let reads = bus.reads;
             assert!(!phy.poll(&mut bus));
-            assert_eq!(
-                (bus.writes.len(), bus.reads),
-                (writes, reads + 1),
-                "the steady state is one read"
-            );
+            assert_eq!((bus.writes.len(), bus.reads), (writes, reads + 1), "the steady state is one read");
         }
     }
 
@@ -326,10 +300,7 @@ mod tests {
         let mut bus = Bus::new(0, MARVELL);
         Phy::new(0, false).poll(&mut bus);
         assert!(bus.writes.contains(&(register::GIGABIT_CONTROL, 0)));
-        assert!(
-            !bus.writes
-                .contains(&(register::GIGABIT_CONTROL, ADVERTISE_1000))
-        );
+        assert!(!bus.writes.contains(&(register::GIGABIT_CONTROL, ADVERTISE_1000)));
     }
 
     #[test]
@@ -370,14 +341,8 @@ mod tests {
     fn the_dp83867_gets_its_delays_before_it_negotiates() {
         let mut bus = Bus::new(12, 0x2000_a231);
         Phy::new(12, true).poll(&mut bus);
-        let delays = bus
-            .writes
-            .iter()
-            .position(|write| *write == (register::MMD_DATA, 0x00a8));
-        let start = bus
-            .writes
-            .iter()
-            .position(|write| *write == (register::CONTROL, NEGOTIATE));
+        let delays = bus.writes.iter().position(|write| *write == (register::MMD_DATA, 0x00a8));
+        let start = bus.writes.iter().position(|write| *write == (register::CONTROL, NEGOTIATE));
         assert!(delays.is_some() && delays < start);
     }
 }

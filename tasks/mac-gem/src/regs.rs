@@ -3,10 +3,7 @@
 //! Offsets and bits: Zynq UltraScale+ Devices Register Reference (UG1087), module GEM; the revision of the ZynqMP has
 //! module id 4007_0106. Only what the driver uses has a name.
 
-#![allow(
-    missing_docs,
-    reason = "the names are the manual's; what is not plain has a comment"
-)]
+#![allow(missing_docs, reason = "the names are the manual's; what is not plain has a comment")]
 
 use tock_registers::registers::{ReadOnly, ReadWrite, WriteOnly};
 use tock_registers::{register_bitfields, register_structs};

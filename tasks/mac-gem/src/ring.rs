@@ -91,20 +91,11 @@ impl<const N: usize> Places<N> {
     const fn new(len: usize) -> Self {
         const { assert!(N.is_power_of_two()) }
         assert!(len >= 2 && len <= N, "a ring has 2 to N descriptors");
-        Self {
-            handles: [FrameHandle(0); N],
-            len,
-            head: 0,
-            used: 0,
-        }
+        Self { handles: [FrameHandle(0); N], len, head: 0, used: 0 }
     }
 
     const fn wrap(&self, index: usize) -> usize {
-        if index >= self.len {
-            index - self.len
-        } else {
-            index
-        }
+        if index >= self.len { index - self.len } else { index }
     }
 
     const fn is_last(&self, index: usize) -> bool {
@@ -156,16 +147,8 @@ impl<W: Words, const N: usize> RxRing<W, N> {
     #[must_use]
     pub fn new(words: W, stride: usize, len: usize) -> Self {
         assert!(words.count() >= len * stride, "receive ring: too few words");
-        let mut ring = Self {
-            words,
-            stride,
-            places: Places::new(len),
-        };
-        ring.rewind(&Pool {
-            base: 0,
-            first: 0,
-            count: 0,
-        });
+        let mut ring = Self { words, stride, places: Places::new(len) };
+        ring.rewind(&Pool { base: 0, first: 0, count: 0 });
         ring
     }
 
@@ -193,6 +176,13 @@ impl<W: Words, const N: usize> RxRing<W, N> {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.places.used == 0
+    }
+
+    /// True if fewer than a quarter of the descriptors have a buffer.
+    #[inline]
+    #[must_use]
+    pub const fn is_low(&self) -> bool {
+        self.places.used < self.places.len.div_ceil(4)
     }
 
     fn address_word(&self, place: usize) -> usize {
@@ -241,8 +231,7 @@ impl<W: Words, const N: usize> RxRing<W, N> {
         for _ in 0..ready {
             let status = self.words.get(self.address_word(self.places.head) + 1);
             let handle = self.places.take();
-            let whole =
-                status & (rx_status::START | rx_status::END) == rx_status::START | rx_status::END;
+            let whole = status & (rx_status::START | rx_status::END) == rx_status::START | rx_status::END;
             let len = (status & rx_status::LENGTH) as usize;
             if whole && len.wrapping_sub(HEADER) <= MAX_FRAME - HEADER {
                 done.frames += 1;
@@ -285,11 +274,7 @@ impl<W: Words, const N: usize> RxRing<W, N> {
     fn give(&mut self, handle: FrameHandle, address: u32) {
         let place = self.places.tail();
         let word = self.address_word(place);
-        let wrap = if self.places.is_last(place) {
-            rx_address::WRAP
-        } else {
-            0
-        };
+        let wrap = if self.places.is_last(place) { rx_address::WRAP } else { 0 };
         // A status that the MAC never wrote must not look like a frame.
         self.words.set(word + 1, 0);
         self.words.set(word, address & rx_address::ADDRESS | wrap);
@@ -314,13 +299,8 @@ impl<W: Words, const N: usize> RxRing<W, N> {
                 let handle = self.places.handle(place);
                 self.give(handle, pool.address(handle));
             } else {
-                let wrap = if self.places.is_last(place) {
-                    rx_address::WRAP
-                } else {
-                    0
-                };
-                self.words
-                    .set(self.address_word(place), rx_address::USED | wrap);
+                let wrap = if self.places.is_last(place) { rx_address::WRAP } else { 0 };
+                self.words.set(self.address_word(place), rx_address::USED | wrap);
             }
         }
         self.words.release();
@@ -358,15 +338,8 @@ impl<W: Words, const N: usize> TxRing<W, N> {
     /// As [`RxRing::new`].
     #[must_use]
     pub fn new(words: W, stride: usize, len: usize) -> Self {
-        assert!(
-            words.count() >= len * stride,
-            "transmit ring: too few words"
-        );
-        let mut ring = Self {
-            words,
-            stride,
-            places: Places::new(len),
-        };
+        assert!(words.count() >= len * stride, "transmit ring: too few words");
+        let mut ring = Self { words, stride, places: Places::new(len) };
         ring.abort(|_| ());
         ring
     }
@@ -399,8 +372,7 @@ impl<W: Words, const N: usize> TxRing<W, N> {
     #[inline]
     #[must_use]
     pub fn has_finished(&self) -> bool {
-        self.places.used > 0
-            && self.words.get(self.control_word(self.places.head)) & tx_control::USED != 0
+        self.places.used > 0 && self.words.get(self.control_word(self.places.head)) & tx_control::USED != 0
     }
 
     /// True if a frame is queued that has not been sent.
@@ -430,16 +402,9 @@ impl<W: Words, const N: usize> TxRing<W, N> {
         self.words.release();
         for frame in &frames[..count] {
             let place = self.places.tail();
-            let wrap = if self.places.is_last(place) {
-                tx_control::WRAP
-            } else {
-                0
-            };
+            let wrap = if self.places.is_last(place) { tx_control::WRAP } else { 0 };
             let len = u32::from(frame.len).wrapping_sub(u32::from(frame.offset));
-            self.words.set(
-                self.control_word(place),
-                (len & tx_control::LENGTH) | tx_control::LAST | wrap,
-            );
+            self.words.set(self.control_word(place), (len & tx_control::LENGTH) | tx_control::LAST | wrap);
             self.places.put(frame.handle);
         }
         count
@@ -473,13 +438,8 @@ impl<W: Words, const N: usize> TxRing<W, N> {
         }
         self.places.head = 0;
         for place in 0..self.places.len {
-            let wrap = if self.places.is_last(place) {
-                tx_control::WRAP
-            } else {
-                0
-            };
-            self.words
-                .set(self.control_word(place), tx_control::USED | wrap);
+            let wrap = if self.places.is_last(place) { tx_control::WRAP } else { 0 };
+            self.words.set(self.control_word(place), tx_control::USED | wrap);
         }
         self.words.release();
         unsent

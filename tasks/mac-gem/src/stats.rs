@@ -55,6 +55,5 @@ pub mod place {
     /// No buffer, overrun.
     pub const MISSED: core::ops::RangeInclusive<usize> = (0x1a0 - 0x100) / 4..=(0x1a4 - 0x100) / 4;
     /// IP, TCP and UDP checksum errors.
-    pub const CHECKSUM: core::ops::RangeInclusive<usize> =
-        (0x1a8 - 0x100) / 4..=(0x1b0 - 0x100) / 4;
+    pub const CHECKSUM: core::ops::RangeInclusive<usize> = (0x1a8 - 0x100) / 4..=(0x1b0 - 0x100) / 4;
 }
