@@ -164,7 +164,7 @@ impl<M: Machine> Kernel<M> {
     }
 
     /// Entry for a system call of the current task.
-    #[inline]
+    #[inline(always)]
     pub fn system_call(&mut self) {
         let me = self.current;
         let task = &mut self.tasks[me];
@@ -184,6 +184,7 @@ impl<M: Machine> Kernel<M> {
         self.reschedule();
     }
 
+    #[inline(never)]
     fn other_call(&mut self, me: usize, number: usize) -> CallResult {
         match Call::from_number(number) {
             Some(Call::Send) => self.call_send(me),
@@ -213,6 +214,7 @@ impl<M: Machine> Kernel<M> {
 
     /// Ends a system call that did not complete.
     #[cold]
+    #[inline(never)]
     fn trap(&mut self, me: usize, trap: Trap) {
         match trap {
             Trap::Error(error) => self.tasks[me].context.set_result(0, error.code() as usize),
@@ -225,6 +227,8 @@ impl<M: Machine> Kernel<M> {
     }
 
     /// Entry for an exception of the current task.
+    #[cold]
+    #[inline(never)]
     pub fn exception(&mut self, info: FaultInfo) {
         let me = self.current;
         let info = self.tasks[me].classify(info);

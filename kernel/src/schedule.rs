@@ -54,7 +54,7 @@ impl<M: Machine> Kernel<M> {
     }
 
     /// Books the time since the last switch to the current task.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn account(&mut self) {
         let now = self.machine.sample();
         let counters = &mut self.tasks[self.current].counters;
@@ -64,7 +64,7 @@ impl<M: Machine> Kernel<M> {
     }
 
     /// Switches to the task that should run, if it is another.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn reschedule(&mut self) {
         let next = self.pick();
         if next != self.current {
@@ -78,7 +78,7 @@ impl<M: Machine> Kernel<M> {
     ///
     /// The vector registers stay those of the last task that may use them until another such task runs: tasks
     /// built without them cost nothing, and cannot look at them either.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter(&mut self, index: usize) {
         self.current = index;
         let vectors = self.tasks[index].vectors;

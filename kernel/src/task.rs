@@ -142,6 +142,7 @@ impl<C: crate::Context> Table<C> {
         if index < self.count { Some(&self[index]) } else { None }
     }
 
+    #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Task<C>> {
         self.tasks.iter().take(self.count)
     }
