@@ -31,16 +31,8 @@ struct Slot {
     place: Place,
 }
 
-const EMPTY_SLOT: Slot = Slot {
-    desc: FrameDesc {
-        handle: FrameHandle(0),
-        len: 0,
-        offset: 0,
-        meta: 0,
-    },
-    next: NONE,
-    place: Place::Away,
-};
+const EMPTY_SLOT: Slot =
+    Slot { desc: FrameDesc { handle: FrameHandle(0), len: 0, offset: 0, meta: 0 }, next: NONE, place: Place::Away };
 
 /// Instead of a slot, at the end of a queue.
 const NONE: u16 = u16::MAX;
@@ -52,11 +44,7 @@ struct Queue {
     len: u16,
 }
 
-const EMPTY_QUEUE: Queue = Queue {
-    head: NONE,
-    tail: NONE,
-    len: 0,
-};
+const EMPTY_QUEUE: Queue = Queue { head: NONE, tail: NONE, len: 0 };
 
 /// How many frames are where.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -129,12 +117,7 @@ impl<const C: usize> Frames<C> {
     #[inline]
     pub fn receive(&self) -> Option<RxFrame<'_, C>> {
         let (slot, desc) = self.pop(&self.received, Place::Open)?;
-        Some(RxFrame::new(
-            self,
-            slot,
-            desc,
-            self.memory.lease(slot.into()),
-        ))
+        Some(RxFrame::new(self, slot, desc, self.memory.lease(slot.into())))
     }
 
     /// A free frame to build a packet in. Its bytes are those that it had when it was last used.
@@ -173,14 +156,7 @@ impl<const C: usize> Frames<C> {
             let Some((slot, desc)) = self.pop(&self.stock, Place::Open) else {
                 break;
             };
-            self.put_out(
-                slot,
-                FrameDesc {
-                    meta: 0,
-                    len: 0,
-                    ..desc
-                },
-            );
+            self.put_out(slot, FrameDesc { meta: 0, len: 0, ..desc });
         }
     }
 
@@ -231,32 +207,18 @@ impl<const C: usize> Frames<C> {
             self.restock(slot);
         } else {
             // The driver needs no length; 0 keeps it from maintaining caches for it.
-            self.put_out(
-                slot,
-                FrameDesc {
-                    meta: 0,
-                    len: 0,
-                    ..desc
-                },
-            );
+            self.put_out(slot, FrameDesc { meta: 0, len: 0, ..desc });
         }
     }
 
     /// Puts a frame into stock.
     #[inline]
     pub(crate) fn restock(&self, slot: u16) {
-        // To the front: what was used last is in the cache.
+        // To the front, since what was used last is in the cache. Nothing is ever appended: the tail does not matter.
         let mut ends = self.stock.get();
         let of_slot = &self.slots[usize::from(slot)];
-        of_slot.set(Slot {
-            place: Place::Stock,
-            next: ends.head,
-            ..of_slot.get()
-        });
+        of_slot.set(Slot { place: Place::Stock, next: ends.head, ..of_slot.get() });
         ends.head = slot;
-        if ends.tail == NONE {
-            ends.tail = slot;
-        }
         ends.len += 1;
         self.stock.set(ends);
     }
@@ -265,24 +227,13 @@ impl<const C: usize> Frames<C> {
     #[inline]
     pub(crate) fn put_out_tx(&self, slot: u16, len: u16, offset: u8) {
         let handle = self.slots[usize::from(slot)].get().desc.handle;
-        self.put_out(
-            slot,
-            FrameDesc {
-                handle,
-                len,
-                offset,
-                meta: FrameMeta::TX.bits(),
-            },
-        );
+        self.put_out(slot, FrameDesc { handle, len, offset, meta: FrameMeta::TX.bits() });
     }
 
     #[inline]
     fn put_out(&self, slot: u16, desc: FrameDesc) {
         let of_slot = &self.slots[usize::from(slot)];
-        of_slot.set(Slot {
-            desc,
-            ..of_slot.get()
-        });
+        of_slot.set(Slot { desc, ..of_slot.get() });
         self.push(&self.outgoing, Place::Outgoing, slot);
     }
 
@@ -290,17 +241,10 @@ impl<const C: usize> Frames<C> {
     #[inline]
     fn push(&self, queue: &Cell<Queue>, place: Place, slot: u16) {
         let of_slot = &self.slots[usize::from(slot)];
-        of_slot.set(Slot {
-            place,
-            next: NONE,
-            ..of_slot.get()
-        });
+        of_slot.set(Slot { place, next: NONE, ..of_slot.get() });
         let mut ends = queue.get();
         if let Some(last) = self.slots.get(usize::from(ends.tail)) {
-            last.set(Slot {
-                next: slot,
-                ..last.get()
-            });
+            last.set(Slot { next: slot, ..last.get() });
         } else {
             ends.head = slot;
         }
@@ -322,11 +266,7 @@ impl<const C: usize> Frames<C> {
             ends.tail = NONE;
         }
         queue.set(ends);
-        of_slot.set(Slot {
-            place,
-            next: NONE,
-            ..taken
-        });
+        of_slot.set(Slot { place, next: NONE, ..taken });
         Some((slot, taken.desc))
     }
 }
@@ -336,15 +276,8 @@ impl<const C: usize> Frames<C> {
 impl<const C: usize> Frames<C> {
     fn away(&self, index: usize) -> crate::memory::Lease {
         let slot = index.wrapping_sub(self.memory.first().into());
-        assert!(
-            slot < usize::from(self.memory.count()),
-            "frame {index} is not of this pool"
-        );
-        assert_eq!(
-            self.slots[slot].get().place,
-            Place::Away,
-            "frame {index} is held by the task"
-        );
+        assert!(slot < usize::from(self.memory.count()), "frame {index} is not of this pool");
+        assert_eq!(self.slots[slot].get().place, Place::Away, "frame {index} is held by the task");
         self.memory.lease(slot)
     }
 

@@ -108,11 +108,7 @@ mod target {
                 return None;
             }
             TAKEN.0.set(TAKEN.0.get() | bit);
-            Some(Self {
-                base: NonNull::new(base as usize as *mut super::Page)?,
-                first,
-                count,
-            })
+            Some(Self { base: NonNull::new(base as usize as *mut super::Page)?, first, count })
         }
     }
 }

@@ -27,12 +27,7 @@ pub struct RxFrame<'f, const C: usize> {
 impl<'f, const C: usize> RxFrame<'f, C> {
     #[inline]
     pub(crate) fn new(frames: &'f Frames<C>, slot: u16, desc: FrameDesc, lease: Lease) -> Self {
-        Self {
-            frames,
-            lease,
-            desc,
-            slot,
-        }
+        Self { frames, lease, desc, slot }
     }
 
     /// What the MAC verified.
@@ -50,10 +45,7 @@ impl<const C: usize> Deref for RxFrame<'_, C> {
     #[inline]
     fn deref(&self) -> &[u8] {
         let end = usize::from(self.desc.len).min(PAGE_SIZE);
-        self.lease
-            .bytes()
-            .get(usize::from(self.desc.offset)..end)
-            .unwrap_or(&[])
+        self.lease.bytes().get(usize::from(self.desc.offset)..end).unwrap_or(&[])
     }
 }
 

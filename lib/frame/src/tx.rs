@@ -28,12 +28,7 @@ impl<'f, const C: usize> TxFrame<'f, C> {
 
     #[inline]
     pub(crate) fn new(frames: &'f Frames<C>, slot: u16, lease: Lease) -> Self {
-        Self {
-            frames,
-            lease,
-            slot,
-            len: 0,
-        }
+        Self { frames, lease, slot, len: 0 }
     }
 
     /// Sends the first `len` bytes, with the next call to the driver.

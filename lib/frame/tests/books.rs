@@ -17,21 +17,11 @@ fn books(target: u16) -> Books {
 
 fn received(index: usize, len: u16) -> FrameDesc {
     let meta = FrameMeta::IP_VERIFIED.bits();
-    FrameDesc {
-        handle: FrameHandle::new(index, 7),
-        len,
-        offset: 2,
-        meta,
-    }
+    FrameDesc { handle: FrameHandle::new(index, 7), len, offset: 2, meta }
 }
 
 fn free(index: usize) -> FrameDesc {
-    FrameDesc {
-        handle: FrameHandle::new(index, 9),
-        len: 0,
-        offset: 0,
-        meta: FrameMeta::TX.bits(),
-    }
+    FrameDesc { handle: FrameHandle::new(index, 9), len: 0, offset: 0, meta: FrameMeta::TX.bits() }
 }
 
 #[test]
@@ -47,11 +37,7 @@ fn a_received_frame_is_read_in_place_and_goes_back() {
     assert!(frames.receive().is_none());
     assert_eq!(frames.outgoing().count(), 0);
     drop(frame);
-    let back = FrameDesc {
-        len: 0,
-        meta: 0,
-        ..received(6, 8)
-    };
+    let back = FrameDesc { len: 0, meta: 0, ..received(6, 8) };
     assert_eq!(frames.outgoing().collect::<Vec<_>>(), [back]);
     frames.sent(1);
     assert_eq!(frames.census(), Census::default());
@@ -69,14 +55,7 @@ fn a_packet_is_built_in_place_with_its_ip_header_aligned() {
     frame[..5].copy_from_slice(b"hello");
     assert!(frame.send(5).is_ok());
     let out: Vec<_> = frames.outgoing().collect();
-    assert_eq!(
-        out,
-        [FrameDesc {
-            len: 7,
-            offset: TX_OFFSET,
-            ..free(8)
-        }]
-    );
+    assert_eq!(out, [FrameDesc { len: 7, offset: TX_OFFSET, ..free(8) }]);
     frames.sent(1);
     assert_eq!(frames.device_read(out[0]), b"hello");
 }
@@ -110,12 +89,7 @@ fn received_frames_refill_a_low_stock() {
     assert_eq!((frames.stock_len(), frames.outgoing_len()), (1, 1));
     assert!(frames.transmit().expect("refilled").send(60).is_ok());
     let sent = frames.outgoing().nth(1).expect("second");
-    let wanted = FrameDesc {
-        len: 62,
-        offset: 2,
-        meta: FrameMeta::TX.bits(),
-        ..received(6, 8)
-    };
+    let wanted = FrameDesc { len: 62, offset: 2, meta: FrameMeta::TX.bits(), ..received(6, 8) };
     assert_eq!(sent, wanted);
 }
 
@@ -146,12 +120,7 @@ fn a_foreign_frame_is_refused() {
 fn entries_that_make_no_sense_are_empty_packets() {
     let frames = books(0);
     for (index, len, offset) in [(6, 1, 2), (7, 0, 255), (8, u16::MAX, 0)] {
-        let desc = FrameDesc {
-            len,
-            offset,
-            meta: 0xf8,
-            ..received(index, 0)
-        };
+        let desc = FrameDesc { len, offset, meta: 0xf8, ..received(index, 0) };
         frames.accept(desc).expect("ours");
     }
     assert_eq!(frames.receive().map(|frame| frame.len()), Some(0));
@@ -206,9 +175,7 @@ impl Model {
 
 /// Bytes that tell in which frame they are, and since when.
 fn pattern(index: usize, generation: u32, len: usize) -> Vec<u8> {
-    (0..len)
-        .map(|at| (at * 7 + index * 31 + generation as usize) as u8)
-        .collect()
+    (0..len).map(|at| (at * 7 + index * 31 + generation as usize) as u8).collect()
 }
 
 proptest! {

@@ -60,10 +60,7 @@ impl<const N: usize> Ledger<N> {
     /// Starts a new generation of what the owner itself holds.
     fn renew(&mut self, pool: usize, owner: u8) {
         let frames = self.frames(pool);
-        for entry in self.entries[frames]
-            .iter_mut()
-            .filter(|entry| entry.holder() == owner)
-        {
+        for entry in self.entries[frames].iter_mut().filter(|entry| entry.holder() == owner) {
             entry.renew(owner);
         }
     }
@@ -71,10 +68,7 @@ impl<const N: usize> Ledger<N> {
     fn quarantine(&mut self, pool: usize) -> u16 {
         let frames = self.frames(pool);
         let mut quarantined = 0;
-        for entry in self.entries[frames]
-            .iter_mut()
-            .filter(|entry| entry.holder() == DEVICE)
-        {
+        for entry in self.entries[frames].iter_mut().filter(|entry| entry.holder() == DEVICE) {
             entry.renew(QUARANTINE);
             quarantined += 1;
         }
@@ -85,10 +79,7 @@ impl<const N: usize> Ledger<N> {
         let owner = self.pools[pool].owner;
         let range = self.frames(pool);
         let mut frames = 0;
-        for entry in self.entries[range]
-            .iter_mut()
-            .filter(|entry| entry.holder() == task)
-        {
+        for entry in self.entries[range].iter_mut().filter(|entry| entry.holder() == task) {
             let index = entry.renew(owner).index();
             frames += 1;
             event(Event::Returned { pool, index });
@@ -96,11 +87,7 @@ impl<const N: usize> Ledger<N> {
         let held = &mut self.pools[pool].held;
         held[usize::from(task)] -= frames;
         held[usize::from(owner)] += frames;
-        event(Event::Notice {
-            pool,
-            owner,
-            frames,
-        });
+        event(Event::Notice { pool, owner, frames });
     }
 
     /// Ends the quarantine of a pool: the device has been stopped, its frames go to the owner.
@@ -111,10 +98,7 @@ impl<const N: usize> Ledger<N> {
         };
         let range = self.frames(pool);
         let mut frames = 0;
-        for entry in self.entries[range]
-            .iter_mut()
-            .filter(|entry| entry.holder() == QUARANTINE)
-        {
+        for entry in self.entries[range].iter_mut().filter(|entry| entry.holder() == QUARANTINE) {
             entry.renew(owner);
             frames += 1;
         }

@@ -71,9 +71,7 @@ impl Entry {
         if rest & KEY != 0 {
             return None;
         }
-        Some(Self(
-            rest | key(FrameHandle(handle.0.wrapping_add(step)), to),
-        ))
+        Some(Self(rest | key(FrameHandle(handle.0.wrapping_add(step)), to)))
     }
 
     /// Takes the frame from whoever has it, in a new generation: all handles that exist are over.
@@ -99,16 +97,10 @@ mod tests {
         let mut entry = Entry::new(1023, 3, 31);
         let first = entry.handle();
         assert_eq!((first.index(), first.generation()), (1023, 1));
-        assert_eq!(
-            (entry.holder(), entry.pool(), entry.lane()),
-            (31, 3, 1 << 24)
-        );
+        assert_eq!((entry.holder(), entry.pool(), entry.lane()), (31, 3, 1 << 24));
         let second = entry.renew(0);
         assert_eq!((second.index(), second.generation()), (1023, 2));
-        assert_eq!(
-            (entry.handle(), entry.holder(), entry.pool()),
-            (second, 0, 3)
-        );
+        assert_eq!((entry.handle(), entry.holder(), entry.pool()), (second, 0, 3));
     }
 
     #[test]
@@ -116,20 +108,11 @@ mod tests {
         let entry = Entry::new(7, 1, 4);
         let handle = entry.handle();
         assert_eq!(entry.given(handle, 5, 6, NEXT_GENERATION), None);
-        assert_eq!(
-            entry.given(FrameHandle::new(7, 0), 4, 6, NEXT_GENERATION),
-            None
-        );
-        assert_eq!(
-            entry.given(FrameHandle::new(6, 1), 4, 6, NEXT_GENERATION),
-            None
-        );
+        assert_eq!(entry.given(FrameHandle::new(7, 0), 4, 6, NEXT_GENERATION), None);
+        assert_eq!(entry.given(FrameHandle::new(6, 1), 4, 6, NEXT_GENERATION), None);
         for step in [SAME_GENERATION, NEXT_GENERATION] {
             let mut given = entry.given(handle, 4, DEVICE, step).unwrap();
-            assert_eq!(
-                (given.holder(), given.pool(), given.handle().0),
-                (DEVICE, 1, handle.0 + step)
-            );
+            assert_eq!((given.holder(), given.pool(), given.handle().0), (DEVICE, 1, handle.0 + step));
             given.take_back(4, step);
             assert_eq!(given, entry);
         }
@@ -142,15 +125,7 @@ mod tests {
         for _ in 1..FrameHandle::GENERATIONS {
             entry = entry.given(entry.handle(), 1, 1, NEXT_GENERATION).unwrap();
         }
-        assert_eq!(
-            (
-                entry.handle().generation(),
-                entry.handle().index(),
-                entry.holder(),
-                entry.pool()
-            ),
-            (0, 5, 1, 2)
-        );
+        assert_eq!((entry.handle().generation(), entry.handle().index(), entry.holder(), entry.pool()), (0, 5, 1, 2));
         entry.take_back(1, NEXT_GENERATION);
         assert_eq!(entry.handle().generation(), FrameHandle::GENERATIONS - 1);
         entry.renew(1);

@@ -59,13 +59,7 @@ struct Pool {
 }
 
 impl Pool {
-    const EMPTY: Self = Self {
-        first: 0,
-        count: 0,
-        owner: 0,
-        quota: [0; MAX_TASKS],
-        held: [0; MAX_TASKS],
-    };
+    const EMPTY: Self = Self { first: 0, count: 0, owner: 0, quota: [0; MAX_TASKS], held: [0; MAX_TASKS] };
 
     const fn frames(&self) -> core::ops::Range<usize> {
         self.first as usize..self.first as usize + self.count as usize
@@ -94,12 +88,7 @@ impl<const N: usize> Ledger<N> {
     #[must_use]
     pub const fn new() -> Self {
         const { assert!(N.is_power_of_two() && N <= 1 << FrameHandle::INDEX_BITS) };
-        Self {
-            entries: [Entry::EMPTY; N],
-            pools: [Pool::EMPTY; MAX_POOLS],
-            pool_count: 0,
-            frame_count: 0,
-        }
+        Self { entries: [Entry::EMPTY; N], pools: [Pool::EMPTY; MAX_POOLS], pool_count: 0, frame_count: 0 }
     }
 
     /// Adds a pool of `count` frames, all held by `owner`, and returns its number.
@@ -110,24 +99,14 @@ impl<const N: usize> Ledger<N> {
     /// # Errors
     /// [`KernelError::BadArgument`] if there are too many pools or frames, if a task index is not
     /// below [`MAX_TASKS`], or if a holder is named twice or is the owner. The image is wrong then.
-    pub fn add_pool(
-        &mut self,
-        owner: u8,
-        count: u16,
-        holders: &[(u8, u16)],
-    ) -> Result<usize, KernelError> {
+    pub fn add_pool(&mut self, owner: u8, count: u16, holders: &[(u8, u16)]) -> Result<usize, KernelError> {
         let first = usize::from(self.frame_count);
         let end = first + usize::from(count);
         let number = usize::from(self.pool_count);
         if number >= MAX_POOLS || end > N || count == 0 || usize::from(owner) >= MAX_TASKS {
             return Err(KernelError::BadArgument);
         }
-        let mut pool = Pool {
-            first: self.frame_count,
-            count,
-            owner,
-            ..Pool::EMPTY
-        };
+        let mut pool = Pool { first: self.frame_count, count, owner, ..Pool::EMPTY };
         pool.quota[usize::from(owner)] = count;
         pool.held[usize::from(owner)] = count;
         for &(task, quota) in holders {
@@ -170,10 +149,7 @@ impl<const N: usize> Ledger<N> {
     /// Where a frame is; `None` if it is in no pool.
     #[must_use]
     pub fn holder(&self, index: usize) -> Option<Holder> {
-        let entry = self
-            .entries
-            .get(..usize::from(self.frame_count))?
-            .get(index)?;
+        let entry = self.entries.get(..usize::from(self.frame_count))?.get(index)?;
         Some(match entry.holder() {
             DEVICE => Holder::Device,
             QUARANTINE => Holder::Quarantine,
@@ -184,28 +160,20 @@ impl<const N: usize> Ledger<N> {
     /// Frames of a pool that a task holds; 0 if there is no such pool or task.
     #[must_use]
     pub fn held_count(&self, task: u8, pool: usize) -> u16 {
-        self.pool(pool)
-            .and_then(|pool| pool.held.get(usize::from(task)).copied())
-            .unwrap_or(0)
+        self.pool(pool).and_then(|pool| pool.held.get(usize::from(task)).copied()).unwrap_or(0)
     }
 
     /// Frames of all pools that a task holds.
     #[must_use]
     pub fn held(&self, task: u8) -> u16 {
-        (0..self.pools())
-            .map(|pool| self.held_count(task, pool))
-            .sum()
+        (0..self.pools()).map(|pool| self.held_count(task, pool)).sum()
     }
 
     /// Handles of the frames of a pool that a task holds, from frame index `from` on, in order.
     pub fn held_by(&self, task: u8, pool: usize, from: usize) -> impl Iterator<Item = FrameHandle> {
         let frames = self.frames(pool);
         let start = from.clamp(frames.start, frames.end);
-        let task = if usize::from(task) < MAX_TASKS {
-            Some(task)
-        } else {
-            None
-        };
+        let task = if usize::from(task) < MAX_TASKS { Some(task) } else { None };
         self.entries[start..frames.end]
             .iter()
             .filter(move |entry| Some(entry.holder()) == task)
@@ -224,9 +192,7 @@ impl<const N: usize> Ledger<N> {
         from: usize,
         to: &mut [FrameDesc],
     ) -> Result<(usize, usize), KernelError> {
-        let quota = self
-            .pool(pool)
-            .and_then(|pool| pool.quota.get(usize::from(task)).copied());
+        let quota = self.pool(pool).and_then(|pool| pool.quota.get(usize::from(task)).copied());
         if quota.unwrap_or(0) == 0 {
             return Err(KernelError::FramePool);
         }
@@ -236,10 +202,7 @@ impl<const N: usize> Ledger<N> {
             let Some(handle) = handles.next() else {
                 return Ok((written, 0));
             };
-            *slot = FrameDesc {
-                handle,
-                ..FrameDesc::default()
-            };
+            *slot = FrameDesc { handle, ..FrameDesc::default() };
             written += 1;
         }
         Ok((written, handles.next().map_or(0, FrameHandle::index)))

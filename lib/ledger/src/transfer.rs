@@ -51,13 +51,7 @@ impl<const N: usize> Ledger<N> {
     ///
     /// A frame that is named twice has moved when it comes up again, so that the second entry fails.
     #[inline]
-    fn claim(
-        &mut self,
-        from: u8,
-        to: u8,
-        step: u32,
-        list: &[FrameDesc],
-    ) -> Result<Lanes, KernelError> {
+    fn claim(&mut self, from: u8, to: u8, step: u32, list: &[FrameDesc]) -> Result<Lanes, KernelError> {
         if list.len() > MAX_FRAME_LIST {
             return Err(KernelError::FrameListTooLong);
         }
@@ -98,9 +92,7 @@ impl<const N: usize> Ledger<N> {
             None => KernelError::FrameUnknown,
             Some(entry) if entry.handle() != desc.handle => KernelError::FrameStale,
             Some(entry) if entry.holder() != from => KernelError::FrameNotHeld,
-            Some(_) if done.iter().any(|earlier| earlier.handle == desc.handle) => {
-                KernelError::FrameDuplicate
-            }
+            Some(_) if done.iter().any(|earlier| earlier.handle == desc.handle) => KernelError::FrameDuplicate,
             Some(_) => KernelError::FrameLength,
         }
     }
@@ -141,13 +133,7 @@ impl<const N: usize> Ledger<N> {
 
     /// Moves a list between two tasks, or refuses it and leaves everything as it was.
     #[inline]
-    fn claim_for(
-        &mut self,
-        from: u8,
-        to: u8,
-        list: &[FrameDesc],
-        room: usize,
-    ) -> Result<(), KernelError> {
+    fn claim_for(&mut self, from: u8, to: u8, list: &[FrameDesc], room: usize) -> Result<(), KernelError> {
         if usize::from(from) >= MAX_TASKS || usize::from(to) >= MAX_TASKS || from == to {
             return Err(KernelError::BadArgument);
         }
@@ -222,11 +208,7 @@ impl<const N: usize> Ledger<N> {
 
     #[inline]
     fn moved<'d>(&mut self, desc: &'d FrameDesc) -> Moved<'d> {
-        Moved {
-            index: desc.handle.index(),
-            pool: self.entry(desc.handle).pool(),
-            desc,
-        }
+        Moved { index: desc.handle.index(), pool: self.entry(desc.handle).pool(), desc }
     }
 
     /// Gives frames that `task` holds to its device. Handles stay valid, but only for
@@ -235,12 +217,7 @@ impl<const N: usize> Ledger<N> {
     /// # Errors
     /// As [`transfer`](Self::transfer); [`KernelError::FramePool`] if `task` does not own a pool in the list.
     #[inline]
-    pub fn arm(
-        &mut self,
-        task: u8,
-        list: &[FrameDesc],
-        moved: impl FnMut(Moved<'_>),
-    ) -> Result<(), KernelError> {
+    pub fn arm(&mut self, task: u8, list: &[FrameDesc], moved: impl FnMut(Moved<'_>)) -> Result<(), KernelError> {
         self.with_device(task, task, DEVICE, list, moved)
     }
 
@@ -249,12 +226,7 @@ impl<const N: usize> Ledger<N> {
     /// # Errors
     /// As [`arm`](Self::arm); [`KernelError::FrameNotHeld`] for a frame that no device holds.
     #[inline]
-    pub fn complete(
-        &mut self,
-        task: u8,
-        list: &[FrameDesc],
-        moved: impl FnMut(Moved<'_>),
-    ) -> Result<(), KernelError> {
+    pub fn complete(&mut self, task: u8, list: &[FrameDesc], moved: impl FnMut(Moved<'_>)) -> Result<(), KernelError> {
         self.with_device(task, DEVICE, task, list, moved)
     }
 

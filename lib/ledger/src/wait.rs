@@ -43,10 +43,7 @@ impl Notifications {
     /// looks at all its queues before it waits.
     #[must_use]
     pub const fn new() -> Self {
-        Self {
-            pending: 0,
-            sequence: 0,
-        }
+        Self { pending: 0, sequence: 0 }
     }
 
     /// Bits that wait to be taken.
@@ -94,10 +91,7 @@ impl Notifications {
     const fn take_now(&mut self, mask: u32) -> Woken {
         let bits = self.pending & mask;
         self.pending &= !mask;
-        Woken {
-            bits,
-            sequence: self.sequence,
-        }
+        Woken { bits, sequence: self.sequence }
     }
 }
 
@@ -110,13 +104,7 @@ mod tests {
         let mut all = Notifications::new();
         assert_eq!(all.poll(3, 0), None);
         all.post(2);
-        assert_eq!(
-            all.poll(3, 0),
-            Some(Woken {
-                bits: 2,
-                sequence: 1
-            })
-        );
+        assert_eq!(all.poll(3, 0), Some(Woken { bits: 2, sequence: 1 }));
         assert_eq!(all.poll(3, 1), None);
     }
 
@@ -126,13 +114,7 @@ mod tests {
         all.post(4);
         assert_eq!(all.take(3), None);
         all.post(1);
-        assert_eq!(
-            all.take(3),
-            Some(Woken {
-                bits: 1,
-                sequence: 2
-            })
-        );
+        assert_eq!(all.take(3), Some(Woken { bits: 1, sequence: 2 }));
         assert_eq!(all.pending(), 4);
     }
 
@@ -140,21 +122,9 @@ mod tests {
     fn a_count_that_moved_returns_without_bits() {
         let mut all = Notifications::new();
         all.post(1);
-        assert_eq!(
-            all.poll(1, 0),
-            Some(Woken {
-                bits: 1,
-                sequence: 1
-            })
-        );
+        assert_eq!(all.poll(1, 0), Some(Woken { bits: 1, sequence: 1 }));
         // A second look with the count from before the post.
-        assert_eq!(
-            all.poll(1, 0),
-            Some(Woken {
-                bits: 0,
-                sequence: 1
-            })
-        );
+        assert_eq!(all.poll(1, 0), Some(Woken { bits: 0, sequence: 1 }));
         assert_eq!(all.poll(1, 1), None);
     }
 
@@ -170,17 +140,8 @@ mod tests {
 
     #[test]
     fn the_count_wraps() {
-        let mut all = Notifications {
-            pending: 0,
-            sequence: u32::MAX,
-        };
+        let mut all = Notifications { pending: 0, sequence: u32::MAX };
         all.post(1);
-        assert_eq!(
-            all.poll(1, u32::MAX),
-            Some(Woken {
-                bits: 1,
-                sequence: 0
-            })
-        );
+        assert_eq!(all.poll(1, u32::MAX), Some(Woken { bits: 1, sequence: 0 }));
     }
 }

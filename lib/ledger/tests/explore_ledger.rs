@@ -1,10 +1,10 @@
 //! Every state that three tasks, four frames and their devices can reach, and every list in each of them.
 //!
-//! Breadth-first over clones of the shipping ledger. A state is known again by the holders of its frames: generations only
-//! grow, and the ledger compares them for equality only, so each state is visited once, with the generations of the
-//! shortest way to it. In each state, all lists of up to three or four entries are tried in all operations and compared
-//! with the reference; and so are handles from before and after the valid one. Page tables are kept as
-//! the kernel keeps them, from what the ledger tells it, and must show a frame to its holder only.
+//! Breadth-first over clones of the shipping ledger. A state is known again by the holders of its frames:
+//! generations only grow, and the ledger compares them for equality only, so each state is visited once, with the
+//! generations of the shortest way to it. In each state, all lists of up to three or four entries are tried in all
+//! operations and compared with the reference; and so are handles from before and after the valid one. Page tables are
+//! kept as the kernel keeps them, from what the ledger tells it, and must show a frame to its holder only.
 
 mod reference;
 
@@ -12,21 +12,18 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use abi::{FrameDesc, FrameHandle, KernelError};
 use ledger::{Event, Holder, Ledger};
-use reference::{Operation, Outcome, Reference, apply};
+use reference::{Operation, Outcome, PoolSpec, Reference, apply};
 
 const DRIVER: u8 = 0;
 const NET: u8 = 1;
 const CLIENT: u8 = 2;
 const TASKS: [u8; 3] = [DRIVER, NET, CLIENT];
 const FRAMES: usize = 4;
-type Pools = [(u8, u16, &'static [(u8, u16)])];
+type Pools = [PoolSpec];
 /// One driver.
 const ONE: &Pools = &[(DRIVER, 4, &[(NET, 3), (CLIENT, 2)])];
 /// Two drivers, of which one also holds frames of the other.
-const TWO: &Pools = &[
-    (DRIVER, 2, &[(NET, 2), (CLIENT, 1)]),
-    (CLIENT, 2, &[(DRIVER, 1), (NET, 2)]),
-];
+const TWO: &Pools = &[(DRIVER, 2, &[(NET, 2), (CLIENT, 1)]), (CLIENT, 2, &[(DRIVER, 1), (NET, 2)])];
 
 #[derive(Clone)]
 struct World {
@@ -40,15 +37,9 @@ impl World {
     fn new(pools: &Pools) -> Self {
         let mut ledger = Ledger::new();
         for &(owner, count, holders) in pools {
-            ledger
-                .add_pool(owner, count, holders)
-                .expect("a good image");
+            ledger.add_pool(owner, count, holders).expect("a good image");
         }
-        Self {
-            ledger,
-            reference: Reference::new(pools),
-            mapped: Default::default(),
-        }
+        Self { ledger, reference: Reference::new(pools), mapped: Default::default() }
     }
 
     fn holders(&self) -> [Holder; FRAMES] {
@@ -83,10 +74,7 @@ impl World {
         let outcome = apply(&mut self.ledger, operation);
         assert_eq!(outcome, expected, "{operation:?}");
         if outcome.result.is_err() {
-            assert_eq!(
-                self.ledger, before,
-                "{operation:?} was refused and changed something"
-            );
+            assert_eq!(self.ledger, before, "{operation:?} was refused and changed something");
         }
         self.remap(operation, &outcome);
         outcome
@@ -108,10 +96,7 @@ impl World {
                 Holder::Task(task) if task != self.reference.owner(index) => [task].into(),
                 _ => BTreeSet::new(),
             };
-            assert_eq!(
-                self.mapped[index], allowed,
-                "a frame is mapped for others than its holder"
-            );
+            assert_eq!(self.mapped[index], allowed, "a frame is mapped for others than its holder");
         }
     }
 }
@@ -120,20 +105,10 @@ impl World {
 fn operations(list: &[FrameDesc]) -> impl Iterator<Item = Operation> {
     let transfers = TASKS.into_iter().flat_map(move |from| {
         let to = TASKS.into_iter().filter(move |&to| to != from);
-        to.map(move |to| Operation::Transfer {
-            from,
-            to,
-            list: list.to_vec(),
-        })
+        to.map(move |to| Operation::Transfer { from, to, list: list.to_vec() })
     });
-    let arms = TASKS.into_iter().map(|task| Operation::Arm {
-        task,
-        list: list.to_vec(),
-    });
-    let completes = TASKS.into_iter().map(|task| Operation::Complete {
-        task,
-        list: list.to_vec(),
-    });
+    let arms = TASKS.into_iter().map(|task| Operation::Arm { task, list: list.to_vec() });
+    let completes = TASKS.into_iter().map(|task| Operation::Complete { task, list: list.to_vec() });
     transfers.chain(arms).chain(completes)
 }
 
@@ -144,9 +119,7 @@ fn sequences(len: usize) -> Vec<Vec<usize>> {
     for _ in 0..len {
         longest = longest
             .iter()
-            .flat_map(|sequence| {
-                (0..FRAMES).map(move |next| [sequence.as_slice(), &[next]].concat())
-            })
+            .flat_map(|sequence| (0..FRAMES).map(move |next| [sequence.as_slice(), &[next]].concat()))
             .collect();
         all.extend_from_slice(&longest);
     }
@@ -154,12 +127,7 @@ fn sequences(len: usize) -> Vec<Vec<usize>> {
 }
 
 fn entry(handle: FrameHandle) -> FrameDesc {
-    FrameDesc {
-        handle,
-        len: 60,
-        offset: 2,
-        meta: 0,
-    }
+    FrameDesc { handle, len: 60, offset: 2, meta: 0 }
 }
 
 /// Handles of other generations, next to good entries, are refused in every operation by everybody.
@@ -167,8 +135,7 @@ fn refuse_stale(world: &World) {
     for index in 0..FRAMES {
         let valid = world.reference.handle(index);
         let beside = world.reference.handle((index + 1) % FRAMES);
-        let generations =
-            (0..valid.generation() + 4).filter(|&generation| generation != valid.generation());
+        let generations = (0..valid.generation() + 4).filter(|&generation| generation != valid.generation());
         for generation in generations {
             let bad = entry(FrameHandle::new(index, generation));
             for list in [vec![bad], vec![entry(beside), bad], vec![bad, entry(valid)]] {
@@ -176,11 +143,7 @@ fn refuse_stale(world: &World) {
                     let mut ledger = world.ledger.clone();
                     let outcome = apply(&mut ledger, &operation);
                     let expected = [Err(KernelError::FrameStale), Err(KernelError::FrameNotHeld)];
-                    assert!(
-                        expected.contains(&outcome.result),
-                        "{operation:?}: {:?}",
-                        outcome.result
-                    );
+                    assert!(expected.contains(&outcome.result), "{operation:?}: {:?}", outcome.result);
                     assert_eq!(ledger, world.ledger);
                 }
             }
@@ -201,10 +164,7 @@ fn explore(pools: &Pools, len: usize) -> usize {
         let mut steps: Vec<_> = TASKS.map(|task| Operation::Die { task }).into();
         steps.extend((0..pools.len()).map(|pool| Operation::Quiesce { pool }));
         for sequence in &sequences {
-            let list: Vec<_> = sequence
-                .iter()
-                .map(|&index| entry(world.reference.handle(index)))
-                .collect();
+            let list: Vec<_> = sequence.iter().map(|&index| entry(world.reference.handle(index))).collect();
             steps.extend(operations(&list));
         }
         for operation in steps {
@@ -217,10 +177,7 @@ fn explore(pools: &Pools, len: usize) -> usize {
             }
         }
     }
-    println!(
-        "{} states, {tried} operations, {refused} refused",
-        known.len()
-    );
+    println!("{} states, {tried} operations, {refused} refused", known.len());
     assert!(refused > 0 && refused < tried);
     known.len()
 }

@@ -5,10 +5,9 @@ mod reference;
 use abi::{FrameDesc, FrameHandle};
 use ledger::Ledger;
 use proptest::prelude::*;
-use reference::{Operation, Reference, apply};
+use reference::{Operation, PoolSpec, Reference, apply};
 
-const POOLS: [(u8, u16, &[(u8, u16)]); 2] =
-    [(0, 20, &[(1, 12), (2, 3)]), (2, 9, &[(1, 4), (0, 9)])];
+const POOLS: [PoolSpec; 2] = [(0, 20, &[(1, 12), (2, 3)]), (2, 9, &[(1, 4), (0, 9)])];
 const FRAMES: usize = 29;
 
 /// How a list entry is made from what there is when its turn comes.
@@ -59,16 +58,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// Entries for a list. Held frames are taken without repetition, so that most lists are good.
-fn list(
-    reference: &Reference,
-    old: &[FrameHandle],
-    from: Option<u8>,
-    picks: &[(Pick, u16)],
-) -> Vec<FrameDesc> {
+fn list(reference: &Reference, old: &[FrameHandle], from: Option<u8>, picks: &[(Pick, u16)]) -> Vec<FrameDesc> {
     let wanted = from.map_or(ledger::Holder::Device, ledger::Holder::Task);
-    let mut held: Vec<_> = (0..FRAMES)
-        .filter(|&index| reference.frames[index].holder == wanted)
-        .collect();
+    let mut held: Vec<_> = (0..FRAMES).filter(|&index| reference.frames[index].holder == wanted).collect();
     let mut list = Vec::new();
     for (number, (pick, len)) in picks.iter().enumerate() {
         let handle = match *pick {
@@ -78,31 +70,18 @@ fn list(
             Pick::Old(at) => old[at % old.len()],
             Pick::Junk(raw) => FrameHandle(raw),
         };
-        list.push(FrameDesc {
-            handle,
-            len: *len,
-            offset: number as u8,
-            meta: 0x80 | number as u8,
-        });
+        list.push(FrameDesc { handle, len: *len, offset: number as u8, meta: 0x80 | number as u8 });
     }
     list
 }
 
 fn operation(step: &Step, reference: &Reference, old: &[FrameHandle]) -> Operation {
     match step {
-        Step::Transfer(from, to, picks) => Operation::Transfer {
-            from: *from,
-            to: *to,
-            list: list(reference, old, Some(*from), picks),
-        },
-        Step::Arm(task, picks) => Operation::Arm {
-            task: *task,
-            list: list(reference, old, Some(*task), picks),
-        },
-        Step::Complete(task, picks) => Operation::Complete {
-            task: *task,
-            list: list(reference, old, None, picks),
-        },
+        Step::Transfer(from, to, picks) => {
+            Operation::Transfer { from: *from, to: *to, list: list(reference, old, Some(*from), picks) }
+        }
+        Step::Arm(task, picks) => Operation::Arm { task: *task, list: list(reference, old, Some(*task), picks) },
+        Step::Complete(task, picks) => Operation::Complete { task: *task, list: list(reference, old, None, picks) },
         Step::Die(task) => Operation::Die { task: *task },
         Step::Quiesce(pool) => Operation::Quiesce { pool: *pool },
     }

@@ -4,6 +4,9 @@ use abi::stats::FrameCensus;
 use abi::{FrameDesc, FrameHandle, KernelError};
 use ledger::{Event, Holder, Ledger};
 
+/// A pool as a test describes it: owner, frames, and the quotas of other holders.
+pub type PoolSpec = (u8, u16, &'static [(u8, u16)]);
+
 /// A frame, spelled out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
@@ -29,25 +32,11 @@ pub struct Reference {
 /// An operation on the ledger.
 #[derive(Clone, Debug)]
 pub enum Operation {
-    Transfer {
-        from: u8,
-        to: u8,
-        list: Vec<FrameDesc>,
-    },
-    Arm {
-        task: u8,
-        list: Vec<FrameDesc>,
-    },
-    Complete {
-        task: u8,
-        list: Vec<FrameDesc>,
-    },
-    Die {
-        task: u8,
-    },
-    Quiesce {
-        pool: usize,
-    },
+    Transfer { from: u8, to: u8, list: Vec<FrameDesc> },
+    Arm { task: u8, list: Vec<FrameDesc> },
+    Complete { task: u8, list: Vec<FrameDesc> },
+    Die { task: u8 },
+    Quiesce { pool: usize },
 }
 
 /// What an operation answered: the result, the receiver's list, the frames that the kernel is told of.
@@ -61,31 +50,16 @@ pub struct Outcome {
 
 impl Outcome {
     fn of(result: Result<(), KernelError>) -> Self {
-        Self {
-            result,
-            list: Vec::new(),
-            told: Vec::new(),
-            events: Vec::new(),
-        }
+        Self { result, list: Vec::new(), told: Vec::new(), events: Vec::new() }
     }
 }
 
 impl Reference {
-    pub fn new(pools: &[(u8, u16, &[(u8, u16)])]) -> Self {
-        let mut this = Self {
-            frames: Vec::new(),
-            pools: Vec::new(),
-        };
+    pub fn new(pools: &[PoolSpec]) -> Self {
+        let mut this = Self { frames: Vec::new(), pools: Vec::new() };
         for (number, &(owner, count, holders)) in pools.iter().enumerate() {
-            this.pools.push(Pool {
-                owner,
-                holders: holders.to_vec(),
-            });
-            let frame = Frame {
-                pool: number,
-                holder: Holder::Task(owner),
-                generation: 1,
-            };
+            this.pools.push(Pool { owner, holders: holders.to_vec() });
+            let frame = Frame { pool: number, holder: Holder::Task(owner), generation: 1 };
             this.frames.extend(std::iter::repeat_n(frame, count.into()));
         }
         this
@@ -125,10 +99,7 @@ impl Reference {
             if self.frames[index].holder != holder {
                 return Err(KernelError::FrameNotHeld);
             }
-            if list[..place]
-                .iter()
-                .any(|earlier| earlier.handle.index() == index)
-            {
+            if list[..place].iter().any(|earlier| earlier.handle.index() == index) {
                 return Err(KernelError::FrameDuplicate);
             }
             if desc.len > 4096 {
@@ -140,10 +111,7 @@ impl Reference {
 
     fn check_receiver(&self, to: u8, list: &[FrameDesc]) -> Result<(), KernelError> {
         for (number, pool) in self.pools.iter().enumerate() {
-            let more = list
-                .iter()
-                .filter(|desc| self.frames[desc.handle.index()].pool == number)
-                .count();
+            let more = list.iter().filter(|desc| self.frames[desc.handle.index()].pool == number).count();
             if more == 0 || pool.owner == to {
                 continue;
             }
@@ -162,18 +130,14 @@ impl Reference {
         let checked = if from == to || from >= 32 || to >= 32 {
             Err(KernelError::BadArgument)
         } else {
-            self.check_list(Holder::Task(from), list)
-                .and_then(|()| self.check_receiver(to, list))
+            self.check_list(Holder::Task(from), list).and_then(|()| self.check_receiver(to, list))
         };
         let mut outcome = Outcome::of(checked);
         if checked.is_ok() {
             for desc in list {
                 let index = desc.handle.index();
                 self.give(index, Holder::Task(to));
-                outcome.list.push(FrameDesc {
-                    handle: self.handle(index),
-                    ..*desc
-                });
+                outcome.list.push(FrameDesc { handle: self.handle(index), ..*desc });
                 outcome.told.push((index, self.frames[index].pool));
             }
         }
@@ -182,13 +146,9 @@ impl Reference {
 
     fn with_device(&mut self, task: u8, from: Holder, to: Holder, list: &[FrameDesc]) -> Outcome {
         let foreign = |desc: &FrameDesc| self.owner(desc.handle.index()) != task;
-        let checked = self.check_list(from, list).and_then(|()| {
-            if list.iter().any(foreign) {
-                Err(KernelError::FramePool)
-            } else {
-                Ok(())
-            }
-        });
+        let checked = self
+            .check_list(from, list)
+            .and_then(|()| if list.iter().any(foreign) { Err(KernelError::FramePool) } else { Ok(()) });
         let mut outcome = Outcome::of(checked);
         if checked.is_ok() {
             for desc in list {
@@ -224,11 +184,7 @@ impl Reference {
             if owner == task {
                 outcome.events.push(Event::OwnerDied { pool, quarantined });
             } else if returned > 0 {
-                outcome.events.push(Event::Notice {
-                    pool,
-                    owner,
-                    frames: returned,
-                });
+                outcome.events.push(Event::Notice { pool, owner, frames: returned });
             }
         }
         outcome
@@ -247,12 +203,8 @@ impl Reference {
     pub fn apply(&mut self, operation: &Operation) -> Outcome {
         match operation {
             Operation::Transfer { from, to, list } => self.transfer(*from, *to, list),
-            Operation::Arm { task, list } => {
-                self.with_device(*task, Holder::Task(*task), Holder::Device, list)
-            }
-            Operation::Complete { task, list } => {
-                self.with_device(*task, Holder::Device, Holder::Task(*task), list)
-            }
+            Operation::Arm { task, list } => self.with_device(*task, Holder::Task(*task), Holder::Device, list),
+            Operation::Complete { task, list } => self.with_device(*task, Holder::Device, Holder::Task(*task), list),
             Operation::Die { task } => self.die(*task),
             Operation::Quiesce { pool } => self.quiesce(*pool),
         }
@@ -261,11 +213,7 @@ impl Reference {
     /// Fails unless the ledger's answers are the reference's, for everything that can be asked.
     pub fn assert_agrees<const N: usize>(&self, ledger: &Ledger<N>) {
         for index in 0..N + 1 {
-            assert_eq!(
-                ledger.holder(index),
-                self.frames.get(index).map(|frame| frame.holder),
-                "holder of {index}"
-            );
+            assert_eq!(ledger.holder(index), self.frames.get(index).map(|frame| frame.holder), "holder of {index}");
         }
         for pool in 0..self.pools.len() + 1 {
             let mut census = FrameCensus::default();
@@ -277,15 +225,9 @@ impl Reference {
                     Holder::Task(_) => census.lent += 1,
                 }
             }
-            assert_eq!(
-                ledger.census(pool),
-                (pool < self.pools.len()).then_some(census)
-            );
+            assert_eq!(ledger.census(pool), (pool < self.pools.len()).then_some(census));
             for task in 0..4 {
-                assert_eq!(
-                    usize::from(ledger.held_count(task, pool)),
-                    self.held(task, pool)
-                );
+                assert_eq!(usize::from(ledger.held_count(task, pool)), self.held(task, pool));
                 let mut held: Vec<_> = (0..self.frames.len())
                     .filter(|&index| self.frames[index].pool == pool)
                     .filter(|&index| self.frames[index].holder == Holder::Task(task))
@@ -301,12 +243,7 @@ impl Reference {
 
 /// Applies an operation to the shipping ledger, a transfer in both its forms.
 pub fn apply<const N: usize>(ledger: &mut Ledger<N>, operation: &Operation) -> Outcome {
-    const UNTOUCHED: FrameDesc = FrameDesc {
-        handle: FrameHandle(0xdead_beef),
-        len: 1,
-        offset: 2,
-        meta: 3,
-    };
+    const UNTOUCHED: FrameDesc = FrameDesc { handle: FrameHandle(0xdead_beef), len: 1, offset: 2, meta: 3 };
     let mut told = Vec::new();
     let mut events = Vec::new();
     let mut out = [UNTOUCHED; 40];
@@ -336,14 +273,6 @@ pub fn apply<const N: usize>(ledger: &mut Ledger<N>, operation: &Operation) -> O
             (Ok(()), 0)
         }
     };
-    assert!(
-        out[len..].iter().all(|desc| *desc == UNTOUCHED),
-        "wrote past the list"
-    );
-    Outcome {
-        result,
-        list: out[..len].to_vec(),
-        told,
-        events,
-    }
+    assert!(out[len..].iter().all(|desc| *desc == UNTOUCHED), "wrote past the list");
+    Outcome { result, list: out[..len].to_vec(), told, events }
 }
