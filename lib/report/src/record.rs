@@ -1,0 +1,101 @@
+//! What a record can say.
+
+use abi::MAX_TASKS;
+use abi::stats::Counters;
+use serde::{Deserialize, Serialize};
+
+/// One record. New variants go to the end, so that older records keep their form.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Record<'a> {
+    /// A run of self-tests begins.
+    Suite {
+        /// How many will run.
+        tests: u16,
+    },
+    /// A self-test begins. One that never ends has hung.
+    Start {
+        /// Its name.
+        name: &'a str,
+    },
+    /// A self-test has ended.
+    Outcome {
+        /// Its name.
+        name: &'a str,
+        /// How.
+        #[serde(borrow)]
+        outcome: Outcome<'a>,
+        /// Time that it took, in microseconds of the board.
+        micros: u64,
+    },
+    /// The run has ended.
+    End {
+        /// Tests that passed.
+        passed: u16,
+        /// Tests that failed.
+        failed: u16,
+        /// Tests that were left out.
+        skipped: u16,
+    },
+    /// All counters, at one moment.
+    #[serde(borrow)]
+    Counters(Snapshot<'a>),
+    /// A measured value.
+    #[serde(borrow)]
+    Figure(Figure<'a>),
+    /// A remark for whoever reads the log.
+    Log(&'a str),
+}
+
+/// How a self-test ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Outcome<'a> {
+    /// As it should.
+    Passed,
+    /// With this complaint.
+    Failed(&'a str),
+    /// Not run, for this reason.
+    Skipped(&'a str),
+}
+
+/// All counters, at one moment. Differences between two of them say what the time between has cost.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Snapshot<'a> {
+    /// Time since boot in ticks.
+    pub ticks: u64,
+    /// Ticks per second.
+    pub tick_rate: u64,
+    /// Instructions that the CPU has executed, of all tasks and the kernel.
+    pub instructions: u64,
+    /// In the order of the image. Places behind the last task have an empty name.
+    #[serde(borrow)]
+    pub tasks: [TaskCounters<'a>; MAX_TASKS],
+}
+
+impl Snapshot<'_> {
+    /// The tasks that there are.
+    pub fn tasks(&self) -> impl Iterator<Item = &TaskCounters<'_>> {
+        self.tasks.iter().take_while(|task| !task.name.is_empty())
+    }
+}
+
+/// Counters of one task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct TaskCounters<'a> {
+    /// Name in `app.toml`.
+    pub name: &'a str,
+    /// Since boot.
+    pub counters: Counters,
+}
+
+/// A measured value.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Figure<'a> {
+    /// What was measured.
+    pub name: &'a str,
+    /// How many times it was done.
+    pub rounds: u64,
+    /// Instructions that all of them took together.
+    pub instructions: u64,
+    /// Time that they took, in microseconds of the board.
+    pub micros: u64,
+}
