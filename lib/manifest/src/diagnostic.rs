@@ -1,0 +1,131 @@
+//! Errors that show the place in the file.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+
+/// A file that was read.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Path relative to the root of the checkout.
+    pub path: String,
+    /// Its content.
+    pub text: String,
+}
+
+/// A place in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The file.
+    pub source: Arc<Source>,
+    /// Bytes in it.
+    pub span: Range<usize>,
+}
+
+/// One thing that is wrong, and what would be right.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    message: String,
+    source: NamedSource<String>,
+    labels: Vec<LabeledSpan>,
+    help: Option<String>,
+}
+
+impl Problem {
+    /// A problem at a place: the message says what is wrong, the label what stands there.
+    #[must_use]
+    pub fn new(at: &Origin, message: impl Into<String>, label: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            source: NamedSource::new(&at.source.path, at.source.text.clone()).with_language("TOML"),
+            labels: vec![LabeledSpan::new_primary_with_span(Some(label.into()), at.span.clone())],
+            help: None,
+        }
+    }
+
+    /// Says what would be right.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Shows another place, if it is in the same file.
+    #[must_use]
+    pub fn also(mut self, at: &Origin, label: impl Into<String>) -> Self {
+        if at.source.path == self.source.name() {
+            self.labels.push(LabeledSpan::new_with_span(Some(label.into()), at.span.clone()));
+        }
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Diagnostic for Problem {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        Some(Box::new(self.labels.iter().cloned()))
+    }
+}
+
+/// All problems of a run; never empty.
+#[derive(Debug, Clone)]
+pub struct Diagnostics {
+    /// The problems, in the order in which they were found.
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.problems[..] {
+            [one] => one.fmt(f),
+            problems => write!(f, "the configuration has {} errors", problems.len()),
+        }
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+impl Diagnostic for Diagnostics {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.single().and_then(Diagnostic::help)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.single().and_then(Diagnostic::source_code)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        self.single().and_then(Diagnostic::labels)
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        (self.problems.len() > 1)
+            .then(|| Box::new(self.problems.iter().map(|problem| problem as &dyn Diagnostic)) as Box<_>)
+    }
+}
+
+impl Diagnostics {
+    fn single(&self) -> Option<&Problem> {
+        match &self.problems[..] {
+            [one] => Some(one),
+            _ => None,
+        }
+    }
+}
