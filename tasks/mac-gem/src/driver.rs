@@ -188,7 +188,8 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
         }
     }
 
-    /// Finds the frames that this task holds, fills the receive ring, and starts the MAC.
+    /// Finds the frames that this task holds, fills the receive ring, and starts the MAC. Then the stack must be told:
+    /// frames may have come in already.
     ///
     /// # Errors
     /// If the kernel knows no pool of this task.
@@ -398,17 +399,23 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
         if self.masked {
             self.unmask();
         }
-        // Looked at after the interrupt was enabled: what is sent before is seen here, what is sent later interrupts.
-        // Frames received after the look above interrupt as well, since their event is newer than those taken.
-        self.tx_starved && self.tx.has_finished() || self.rx.has_finished()
+        self.has_news()
     }
 
     /// Takes the events so far, then lets the next one interrupt.
+    ///
+    /// Frames whose events are taken here cause no interrupt any more: look for [news](Self::has_news) afterwards.
     fn unmask(&mut self) {
         let events = self.mac.take_events();
         self.handle(events);
         self.masked = false;
         self.kernel.enable_interrupt();
+    }
+
+    /// True if there is something that the stack waits for.
+    #[inline]
+    fn has_news(&self) -> bool {
+        self.rx.has_finished() || self.tx_starved && self.tx.has_finished()
     }
 
     /// At an interrupt, which the kernel has masked. Returns true if the stack must be told; its exchange will unmask.
@@ -418,7 +425,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
         self.masked = true;
         let events = self.mac.take_events();
         self.handle(events);
-        if self.rx.has_finished() || self.tx_starved && self.tx.has_finished() {
+        if self.has_news() {
             return true;
         }
         // An exchange was faster, or it was an error. Should such come without end, the next tick is soon enough.
@@ -426,7 +433,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
             self.vain += 1;
             self.unmask();
         }
-        false
+        self.has_news()
     }
 
     #[inline]
@@ -473,12 +480,14 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
     pub fn tick(&mut self) -> bool {
         self.watch_receiver();
         self.watch_transmitter();
+        let mut tell = core::mem::take(&mut self.refused);
         if self.vain >= VAIN_INTERRUPTS && self.masked {
             self.unmask();
+            tell |= self.has_news();
         }
         self.vain = 0;
         self.reclaim_sent();
-        let tell = self.recount_frames() | core::mem::take(&mut self.refused);
+        tell |= self.recount_frames();
         self.ticks += 1;
         if self.ticks < LINK_TICKS {
             return tell;

@@ -428,7 +428,8 @@ impl Bench {
             used: Vec::new(),
             received: Vec::new(),
             queued: Vec::new(),
-            notified: false,
+            // As `main` does after a start.
+            notified: true,
             more: false,
             most_stock: usize::MAX,
             next_id: 1 << 32,
@@ -549,7 +550,7 @@ impl Bench {
             world.ledger.quiesced(1);
         }
         self.driver = start_driver(&self.world);
-        self.more = true;
+        self.notified = true;
     }
 
     /// Lets everything go on until nothing more happens; with `ticks`, time passes as well.

@@ -349,6 +349,7 @@ fn whoever_lacks_free_frames_is_told_when_some_come_back() {
 #[test]
 fn the_link_is_followed() {
     let mut bench = Bench::new(ROOMY, 1);
+    bench.settle(0);
     bench.world.0.borrow_mut().partner_link = false;
     (0..10).for_each(|_| bench.tick());
     assert!(!bench.notified && bench.driver.link().is_none());
