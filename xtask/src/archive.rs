@@ -24,10 +24,7 @@ pub fn pack(mut entries: Vec<Entry>) -> Result<Vec<u8>> {
         .unix_permissions(0o644);
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in entries {
-        writer
-            .start_file(&name, options)
-            .into_diagnostic()
-            .wrap_err_with(|| format!("cannot add {name}"))?;
+        writer.start_file(&name, options).into_diagnostic().wrap_err_with(|| format!("cannot add {name}"))?;
         writer.write_all(&bytes).into_diagnostic()?;
     }
     Ok(writer.finish().into_diagnostic()?.into_inner())
@@ -36,10 +33,7 @@ pub fn pack(mut entries: Vec<Entry>) -> Result<Vec<u8>> {
 /// SHA-256 in hexadecimal.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -48,27 +42,17 @@ mod tests {
     use std::io::Read;
 
     fn entries() -> Vec<Entry> {
-        vec![
-            ("tasks/net".to_owned(), vec![7; 10_000]),
-            ("map.txt".to_owned(), b"map".to_vec()),
-        ]
+        vec![("tasks/net".to_owned(), vec![7; 10_000]), ("map.txt".to_owned(), b"map".to_vec())]
     }
 
     #[test]
     fn content_comes_back() {
         let packed = pack(entries()).expect("packs");
         let mut archive = zip::ZipArchive::new(Cursor::new(&packed)).expect("an archive");
-        let names: Vec<String> = archive
-            .file_names()
-            .map(|name| name.expect("UTF-8").into_owned())
-            .collect();
+        let names: Vec<String> = archive.file_names().map(|name| name.expect("UTF-8").into_owned()).collect();
         assert_eq!(names, ["map.txt", "tasks/net"]);
         let mut bytes = Vec::new();
-        archive
-            .by_name("tasks/net")
-            .expect("there")
-            .read_to_end(&mut bytes)
-            .expect("whole");
+        archive.by_name("tasks/net").expect("there").read_to_end(&mut bytes).expect("whole");
         assert_eq!(bytes, vec![7; 10_000]);
         assert!(packed.len() < 5_000, "not compressed: {}", packed.len());
     }
@@ -86,9 +70,6 @@ mod tests {
     #[test]
     fn checksums_are_those_of_other_tools() {
         // FIPS 180-2, appendix B.1.
-        assert_eq!(
-            sha256(b"abc"),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
+        assert_eq!(sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 }

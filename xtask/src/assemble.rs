@@ -39,10 +39,7 @@ pub fn elf(segments: &[Segment], entry: u64) -> Result<Vec<u8>> {
     writer.reserve_file_header();
     writer.reserve_program_headers(segments.len() as u32);
     // Page-aligned in the file as in memory, so that a loader may map it.
-    let offsets: Vec<u64> = segments
-        .iter()
-        .map(|segment| writer.reserve(segment.data.len() as u64, 4096))
-        .collect();
+    let offsets: Vec<u64> = segments.iter().map(|segment| writer.reserve(segment.data.len() as u64, 4096)).collect();
     let header = FileHeader {
         os_abi: elf::ELFOSABI_NONE,
         abi_version: 0,
@@ -104,12 +101,7 @@ mod tests {
     use object::read::elf::{ElfFile64, ProgramHeader as _};
 
     fn segment(address: u64, data: &[u8], memory: u64, flags: u32) -> Segment {
-        Segment {
-            address,
-            data: data.to_vec(),
-            memory,
-            flags,
-        }
+        Segment { address, data: data.to_vec(), memory, flags }
     }
 
     #[test]
@@ -127,13 +119,8 @@ mod tests {
             .elf_program_headers()
             .iter()
             .map(|header| {
-                assert_eq!(
-                    header.p_offset(Endianness::Little) % 4096,
-                    header.p_vaddr(Endianness::Little) % 4096
-                );
-                let data = header
-                    .data(Endianness::Little, &bytes[..])
-                    .expect("in the file");
+                assert_eq!(header.p_offset(Endianness::Little) % 4096, header.p_vaddr(Endianness::Little) % 4096);
+                let data = header.data(Endianness::Little, &bytes[..]).expect("in the file");
                 segment(
                     header.p_paddr(Endianness::Little),
                     data,
@@ -147,11 +134,7 @@ mod tests {
 
     #[test]
     fn the_binary_has_gaps_filled_and_no_tail() {
-        let segments = [
-            segment(0x1000, b"ab", 2, 5),
-            segment(0x1004, b"c", 1, 4),
-            segment(0x2000, b"", 0x1000, 6),
-        ];
+        let segments = [segment(0x1000, b"ab", 2, 5), segment(0x1004, b"c", 1, 4), segment(0x2000, b"", 0x1000, 6)];
         assert_eq!(binary(&segments).expect("small"), b"ab\0\0c");
         assert_eq!(binary(&[]).expect("empty"), b"");
         assert!(binary(&[segment(0, b"a", 1, 4), segment(1 << 31, b"b", 1, 4)]).is_err());
@@ -159,11 +142,7 @@ mod tests {
 
     #[test]
     fn overlap_is_refused() {
-        let error = sorted(vec![
-            segment(0x1000, b"a", 0x1001, 6),
-            segment(0x2000, b"b", 1, 4),
-        ])
-        .expect_err("overlap");
+        let error = sorted(vec![segment(0x1000, b"a", 0x1001, 6), segment(0x2000, b"b", 1, 4)]).expect_err("overlap");
         assert!(error.to_string().contains("0x1000 to 0x2001"), "{error}");
     }
 }

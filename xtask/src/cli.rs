@@ -163,17 +163,13 @@ fn parse_net(text: &str) -> Result<Net, String> {
         None if text == "user" => Ok(Net::User),
         // 15 bytes is the kernel's limit for interface names; a comma would end the emulator's option.
         Some(("tap", name))
-            if (1..=15).contains(&name.len())
-                && name
-                    .chars()
-                    .all(|c| c.is_ascii_graphic() && !",/".contains(c)) =>
+            if (1..=15).contains(&name.len()) && name.chars().all(|c| c.is_ascii_graphic() && !",/".contains(c)) =>
         {
             Ok(Net::Tap(name.to_owned()))
         }
-        Some(("tap", _)) => Err(
-            "the name of an interface has 1 to 15 letters, as `ip link` shows it: tap:tap0"
-                .to_owned(),
-        ),
+        Some(("tap", _)) => {
+            Err("the name of an interface has 1 to 15 letters, as `ip link` shows it: tap:tap0".to_owned())
+        }
         _ => Err("expected `user` or `tap:IFACE`".to_owned()),
     }
 }
@@ -200,27 +196,19 @@ fn parse_ip(text: &str) -> Result<Ip, String> {
     if text == "dhcp" {
         return Ok(Ip::Dhcp);
     }
-    let expected = || {
-        "expected an address with its prefix length, such as 192.168.7.2/24, or `dhcp`".to_owned()
-    };
+    let expected = || "expected an address with its prefix length, such as 192.168.7.2/24, or `dhcp`".to_owned();
     let (address, prefix) = text.split_once('/').ok_or_else(expected)?;
     let address: Ipv4Addr = address.parse().map_err(|_| expected())?;
     let prefix: u8 = prefix.parse().map_err(|_| expected())?;
     if !(1..=30).contains(&prefix) {
         return Err("the prefix length is 1 to 30".to_owned());
     }
-    if address.is_unspecified()
-        || address.is_multicast()
-        || address.is_broadcast()
-        || address.is_loopback()
-    {
+    if address.is_unspecified() || address.is_multicast() || address.is_broadcast() || address.is_loopback() {
         return Err(format!("{address} cannot be the address of a board"));
     }
     let host = u32::from(address) & (u32::MAX >> prefix);
     if host == 0 || host == u32::MAX >> prefix {
-        return Err(format!(
-            "{address} is the first or last address of its network /{prefix}, which no host may have"
-        ));
+        return Err(format!("{address} is the first or last address of its network /{prefix}, which no host may have"));
     }
     Ok(Ip::Static(address, prefix))
 }
@@ -244,9 +232,7 @@ impl FromStr for MacAddress {
         let parts: Vec<&str> = text.split([':', '-']).collect();
         let mut bytes = [0; 6];
         if parts.len() != bytes.len()
-            || parts
-                .iter()
-                .any(|part| part.len() != 2 || !part.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            || parts.iter().any(|part| part.len() != 2 || !part.bytes().all(|byte| byte.is_ascii_hexdigit()))
         {
             return Err(expected());
         }
@@ -260,9 +246,7 @@ impl FromStr for MacAddress {
 fn parse_mac(text: &str) -> Result<MacAddress, String> {
     let mac: MacAddress = text.parse()?;
     if mac.0[0] & 1 != 0 {
-        return Err(format!(
-            "{mac} is a group's address (lowest bit of the first byte is set)"
-        ));
+        return Err(format!("{mac} is a group's address (lowest bit of the first byte is set)"));
     }
     if mac.0 == [0; 6] {
         return Err("an address of zeroes is nobody's".to_owned());
@@ -287,15 +271,10 @@ mod tests {
     #[test]
     fn run_takes_all_options() {
         let line = "run zcu102 --net tap:tap0 --ip 10.1.2.3/16 --gateway 10.1.0.1 --mac 02:00:00:00:00:01 --pcap x.pcap --icount";
-        let Command::Run(args) = parse(line).expect("valid").command else {
-            panic!("not run")
-        };
+        let Command::Run(args) = parse(line).expect("valid").command else { panic!("not run") };
         assert_eq!(args.dist.board.as_deref(), Some("zcu102"));
         assert_eq!(args.machine.net, Net::Tap("tap0".to_owned()));
-        assert_eq!(
-            args.dist.address.ip,
-            Some(Ip::Static(Ipv4Addr::new(10, 1, 2, 3), 16))
-        );
+        assert_eq!(args.dist.address.ip, Some(Ip::Static(Ipv4Addr::new(10, 1, 2, 3), 16)));
         assert_eq!(args.dist.address.gateway, Some(Ipv4Addr::new(10, 1, 0, 1)));
         assert_eq!(args.dist.address.mac, Some(MacAddress([2, 0, 0, 0, 0, 1])));
         assert_eq!(args.machine.pcap, Some(PathBuf::from("x.pcap")));
@@ -307,9 +286,7 @@ mod tests {
         for line in ["setup", "dist", "run", "test", "bench", "map", "boards"] {
             parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
         }
-        let Command::Run(args) = parse("run").expect("valid").command else {
-            panic!("not run")
-        };
+        let Command::Run(args) = parse("run").expect("valid").command else { panic!("not run") };
         assert_eq!(args.machine.net, Net::User);
         assert_eq!(args.dist.address, AddressArgs::default());
     }

@@ -24,11 +24,7 @@ pub struct Unit {
 
 impl Unit {
     const fn target(&self) -> &'static str {
-        if self.floating_point {
-            HARD_FLOAT
-        } else {
-            SOFT_FLOAT
-        }
+        if self.floating_point { HARD_FLOAT } else { SOFT_FLOAT }
     }
 }
 
@@ -45,10 +41,7 @@ pub fn compile(
     let target_dir = workspace.target.join("images");
     let mut objects = BTreeMap::new();
     for target in [SOFT_FLOAT, HARD_FLOAT] {
-        let mut here: Vec<&Unit> = units
-            .iter()
-            .filter(|unit| unit.target() == target)
-            .collect();
+        let mut here: Vec<&Unit> = units.iter().filter(|unit| unit.target() == target).collect();
         here.sort();
         here.dedup();
         if here.is_empty() {
@@ -71,30 +64,14 @@ pub fn compile(
     Ok(objects)
 }
 
-fn cargo(
-    workspace: &Workspace,
-    toolchain: &Toolchain,
-    cpu: &str,
-    target_dir: &Path,
-    target: &str,
-) -> Command {
+fn cargo(workspace: &Workspace, toolchain: &Toolchain, cpu: &str, target_dir: &Path, target: &str) -> Command {
     let mut command = Command::new(&toolchain.compiler.cargo);
     command
         .current_dir(&workspace.root)
-        .args([
-            "build",
-            "--release",
-            "--locked",
-            "--target",
-            target,
-            "--target-dir",
-        ])
+        .args(["build", "--release", "--locked", "--target", target, "--target-dir"])
         .arg(target_dir);
     if toolchain.build_core {
-        command.args([
-            "-Zbuild-std=core,alloc,compiler_builtins",
-            "-Zbuild-std-features=compiler-builtins-mem",
-        ]);
+        command.args(["-Zbuild-std=core,alloc,compiler_builtins", "-Zbuild-std-features=compiler-builtins-mem"]);
         command.env("RUSTC_BOOTSTRAP", "1");
     }
     command.env("RUSTC", &toolchain.compiler.rustc);
@@ -102,33 +79,21 @@ fn cargo(
     for variable in ["RUSTFLAGS", "CARGO_BUILD_TARGET", "CARGO_BUILD_RUSTFLAGS"] {
         command.env_remove(variable);
     }
-    command.env(
-        "CARGO_ENCODED_RUSTFLAGS",
-        flags(workspace, toolchain, cpu, target_dir).join("\x1f"),
-    );
+    command.env("CARGO_ENCODED_RUSTFLAGS", flags(workspace, toolchain, cpu, target_dir).join("\x1f"));
     command
 }
 
-fn flags(
-    workspace: &Workspace,
-    toolchain: &Toolchain,
-    cpu: &str,
-    target_dir: &Path,
-) -> Vec<String> {
+fn flags(workspace: &Workspace, toolchain: &Toolchain, cpu: &str, target_dir: &Path) -> Vec<String> {
     let mut flags = toolchain.linker.compiler_flags();
     flags.extend(["-Clink-arg=-r", "-Clink-arg=--entry=_start"].map(str::to_owned));
     flags.push(format!("-Ctarget-cpu={cpu}"));
-    let mut remap =
-        |from: &Path, to: &str| flags.push(format!("--remap-path-prefix={}={to}", from.display()));
+    let mut remap = |from: &Path, to: &str| flags.push(format!("--remap-path-prefix={}={to}", from.display()));
     remap(&workspace.root, "/leasehold");
     remap(target_dir, "/leasehold/target");
     for folder in registries() {
         remap(&folder, "/crates");
     }
-    remap(
-        &toolchain.compiler.source(),
-        &format!("/rustc/{}", toolchain.compiler.commit),
-    );
+    remap(&toolchain.compiler.source(), &format!("/rustc/{}", toolchain.compiler.commit));
     flags
 }
 
@@ -137,12 +102,7 @@ fn registries() -> Vec<PathBuf> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
     let folders = home.and_then(|home| std::fs::read_dir(home.join("registry/src")).ok());
-    let mut folders: Vec<PathBuf> = folders
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .collect();
+    let mut folders: Vec<PathBuf> = folders.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     folders.sort();
     folders
 }

@@ -3,26 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use manifest::{KernelPlacement, Sizes, Span, TaskPlacement};
 use miette::{IntoDiagnostic, Result, WrapErr, bail, miette};
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind, elf};
 
 use crate::process;
-use crate::script::{self, KERNEL_OFFSET, KernelPlace, TaskPlace};
+use crate::script::{self, KERNEL_OFFSET};
 use crate::toolchain::Linker;
-
-/// Bytes of the parts of a linked program.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sizes {
-    /// Code.
-    pub text: u64,
-    /// Constants.
-    pub rodata: u64,
-    /// Variables with a start value.
-    pub data: u64,
-    /// Variables that start as zero. The kernel's include its stack.
-    pub bss: u64,
-}
 
 /// Bytes that a loader puts into memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,8 +36,6 @@ pub struct Program {
     pub sizes: Sizes,
     /// What to load.
     pub segments: Vec<Segment>,
-    /// Physical address of the first byte behind it.
-    pub end: u64,
 }
 
 /// Links programs.
@@ -61,12 +47,15 @@ pub struct Link<'a> {
     pub folder: &'a Path,
 }
 
+/// Between the parts of a program that is linked only to learn its sizes.
+const FAR: u64 = 0x1000_0000;
+
 impl Link<'_> {
     /// Links a task.
     ///
     /// # Errors
     /// If the linker fails: a missing symbol, a part that does not fit.
-    pub fn task(&self, name: &str, object: &Path, place: &TaskPlace) -> Result<Program> {
+    pub fn task(&self, name: &str, object: &Path, place: &TaskPlacement) -> Result<Program> {
         self.link(name, object, &script::task(place), 0)
     }
 
@@ -74,7 +63,7 @@ impl Link<'_> {
     ///
     /// # Errors
     /// As [`task`](Self::task).
-    pub fn kernel(&self, object: &Path, place: &KernelPlace) -> Result<Program> {
+    pub fn kernel(&self, object: &Path, place: &KernelPlacement) -> Result<Program> {
         self.link("kernel", object, &script::kernel(place), KERNEL_OFFSET)
     }
 
@@ -83,139 +72,86 @@ impl Link<'_> {
     /// # Errors
     /// As [`task`](Self::task).
     pub fn measure_task(&self, name: &str, object: &Path) -> Result<Sizes> {
-        const FAR: u64 = 0x1000_0000;
-        let place = TaskPlace {
-            text: FAR,
-            rodata: 2 * FAR,
-            data: 3 * FAR,
-            config: 4 * FAR,
-        };
-        Ok(self.task(name, object, &place)?.sizes)
+        let [text, rodata, data, config] = far();
+        Ok(self.task(name, object, &TaskPlacement { text, rodata, data, config, ..Default::default() })?.sizes)
+    }
+
+    /// Links the kernel far away from everything, to learn its sizes.
+    ///
+    /// # Errors
+    /// As [`task`](Self::task).
+    pub fn measure_kernel(&self, object: &Path) -> Result<Sizes> {
+        let [text, rodata, data, table] = far();
+        Ok(self.kernel(object, &KernelPlacement { text, rodata, data, table, ..Default::default() })?.sizes)
     }
 
     fn link(&self, name: &str, object: &Path, script: &str, offset: u64) -> Result<Program> {
-        fs::create_dir_all(self.folder)
-            .into_diagnostic()
-            .wrap_err_with(|| format!("cannot make {}", self.folder.display()))?;
+        fs::create_dir_all(self.folder).into_diagnostic().wrap_err_with(|| format!("cannot make {}", self.folder.display()))?;
         let script_file = self.folder.join(format!("{name}.ld"));
         let output = self.folder.join(name);
-        fs::write(&script_file, script)
-            .into_diagnostic()
-            .wrap_err_with(|| format!("cannot write {}", script_file.display()))?;
+        fs::write(&script_file, script).into_diagnostic().wrap_err_with(|| format!("cannot write {}", script_file.display()))?;
         let mut command = self.linker.command();
-        command.args([
-            "--gc-sections",
-            "-nostdlib",
-            "--build-id=none",
-            "--no-dynamic-linker",
-            "-z",
-            "norelro",
-            "-z",
-            "noexecstack",
-        ]);
+        command.args(["--gc-sections", "-nostdlib", "--build-id=none", "--no-dynamic-linker", "-z", "norelro", "-z", "noexecstack"]);
         command.args(["-z", "max-page-size=4096", "-O2", "--fatal-warnings"]);
-        command
-            .arg("-T")
-            .arg(&script_file)
-            .arg(object)
-            .arg("-o")
-            .arg(&output);
+        command.arg("-T").arg(&script_file).arg(object).arg("-o").arg(&output);
         process::output(&mut command).wrap_err_with(|| format!("cannot link {name}"))?;
-        let bytes = fs::read(&output)
-            .into_diagnostic()
-            .wrap_err_with(|| format!("cannot read {}", output.display()))?;
-        read(output, &bytes, offset)
-            .wrap_err_with(|| format!("the linked {name} is not as planned"))
+        let bytes = fs::read(&output).into_diagnostic().wrap_err_with(|| format!("cannot read {}", output.display()))?;
+        read(output, &bytes, offset).wrap_err_with(|| format!("the linked {name} is not as planned"))
     }
+}
+
+fn far() -> [Span; 4] {
+    [1, 2, 3, 4].map(|index| Span { base: index * FAR, size: FAR })
 }
 
 /// Reads a linked program whose virtual addresses are `offset` above the physical.
 fn read(elf: PathBuf, bytes: &[u8], offset: u64) -> Result<Program> {
     let file: ElfFile64<'_> = ElfFile64::parse(bytes).into_diagnostic()?;
+    check_sections(&file)?;
     let sizes = sizes(&file)?;
     let mut segments = Vec::new();
-    for header in file
-        .elf_program_headers()
-        .iter()
-        .filter(|header| header.p_type(Endianness::Little) == elf::PT_LOAD)
-    {
-        let data = header
-            .data(Endianness::Little, bytes)
-            .map_err(|()| miette!("a segment lies outside the file"))?;
-        let memory = header.p_memsz(Endianness::Little);
-        // A task's start-up code clears its own `.bss`; only the kernel's is left to the loader.
-        let memory = if offset == 0 {
-            data.len() as u64
-        } else {
-            memory
-        };
+    for header in file.elf_program_headers().iter().filter(|header| header.p_type(Endianness::Little) == elf::PT_LOAD) {
+        let data = header.data(Endianness::Little, bytes).map_err(|()| miette!("a segment lies outside the file"))?;
+        // Start-up code clears `.bss`, so a loader only has to know what the file holds.
+        let memory = data.len() as u64;
         if memory > 0 {
-            let (address, flags) = (
-                header.p_paddr(Endianness::Little),
-                header.p_flags(Endianness::Little),
-            );
-            segments.push(Segment {
-                address,
-                data: data.to_vec(),
-                memory,
-                flags: flags.0,
-            });
+            let (address, flags) = (header.p_paddr(Endianness::Little), header.p_flags(Endianness::Little));
+            segments.push(Segment { address, data: data.to_vec(), memory, flags: flags.0 });
         }
     }
-    let end = segments
-        .iter()
-        .map(|segment| segment.address + segment.memory)
-        .max();
-    let end = end.ok_or_else(|| miette!("there is no code; `_start` is missing"))?;
     let entry = file.entry().wrapping_sub(offset);
-    if !segments.iter().any(|segment| {
-        segment.flags & elf::PF_X.0 != 0
-            && (segment.address..segment.address + segment.memory).contains(&entry)
-    }) {
-        bail!("the entry {entry:#x} lies outside the code");
+    let code = |segment: &&Segment| segment.flags & elf::PF_X.0 != 0 && (segment.address..segment.address + segment.memory).contains(&entry);
+    if !segments.iter().any(|segment| code(&segment)) {
+        bail!("the entry {entry:#x} lies outside the code; `_start` is missing");
     }
-    Ok(Program {
-        elf,
-        entry,
-        sizes,
-        segments,
-        end,
-    })
+    Ok(Program { elf, entry, sizes, segments })
 }
 
-/// The parts' sizes; every section that is loaded must be one that the script placed.
+/// The parts' sizes. Gaps between variables count as variables that start as zero.
 fn sizes(file: &ElfFile64<'_>) -> Result<Sizes> {
-    let mut sizes = Sizes::default();
+    let section = |name| file.section_by_name(name).map_or(0, |section| section.size());
+    let symbol = |name: &str| {
+        let symbol = file.symbol_by_name(name).ok_or_else(|| miette!("the linker did not define {name}"))?;
+        Ok::<u64, miette::Report>(symbol.address())
+    };
+    let (start, end, zeroed) = (symbol("__data_start")?, symbol("__data_end")?, symbol("__bss_end")?);
+    let has_bss = section(".bss") > 0;
+    Ok(Sizes { text: section(".text"), rodata: section(".rodata"), data: end - start, bss: if has_bss { zeroed - end } else { 0 } })
+}
+
+/// Every section that is loaded must be one that the script placed.
+fn check_sections(file: &ElfFile64<'_>) -> Result<()> {
     for section in file.sections() {
-        let size = section.size();
-        match section.name().into_diagnostic()? {
-            ".text" => sizes.text = size,
-            ".rodata" => sizes.rodata = size,
-            ".data" => sizes.data = size,
-            ".bss" | ".stack" => sizes.bss += size,
-            name => {
-                let loaded = matches!(
-                    section.kind(),
-                    SectionKind::Text
-                        | SectionKind::Data
-                        | SectionKind::ReadOnlyData
-                        | SectionKind::UninitializedData
-                );
-                if loaded && size > 0 {
-                    let first = file
-                        .symbols()
-                        .find(|symbol| symbol.section_index() == Some(section.index()));
-                    let what = first
-                        .and_then(|symbol| symbol.name().ok().map(str::to_owned))
-                        .unwrap_or_default();
-                    bail!(
-                        "section {name} has no place in memory (it holds {what}); put the symbol into .text, .rodata, .data or .bss"
-                    );
-                }
-            }
+        let kind = section.kind();
+        let loaded = matches!(kind, SectionKind::Text | SectionKind::Data | SectionKind::ReadOnlyData | SectionKind::UninitializedData);
+        let name = section.name().into_diagnostic()?;
+        if loaded && section.size() > 0 && ![".text", ".rodata", ".data", ".bss"].contains(&name) {
+            let first = file.symbols().find(|symbol| symbol.section_index() == Some(section.index()) && symbol.name().is_ok_and(|name| !name.is_empty()));
+            let what = first.and_then(|symbol| symbol.name().ok().map(str::to_owned)).unwrap_or_default();
+            bail!("section {name} has no place in memory (it holds {what}); put the symbol into .text, .rodata, .data or .bss");
         }
     }
-    Ok(sizes)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -223,17 +159,11 @@ mod tests {
     use super::*;
     use crate::toolchain::Compiler;
     use object::write::{Object as Writer, Relocation, Symbol, SymbolSection};
-    use object::{
-        Architecture, BinaryFormat, RelocationFlags, SymbolFlags, SymbolKind, SymbolScope,
-    };
+    use object::{Architecture, BinaryFormat, RelocationFlags, SymbolFlags, SymbolKind, SymbolScope};
 
     /// An object such as the compiler makes: code that calls a function and refers to a variable, and code nobody calls.
     fn object(extra: &[(&str, SectionKind)]) -> Vec<u8> {
-        let mut object = Writer::new(
-            BinaryFormat::Elf,
-            Architecture::Aarch64,
-            object::Endianness::Little,
-        );
+        let mut object = Writer::new(BinaryFormat::Elf, Architecture::Aarch64, object::Endianness::Little);
         let mut add = |section: &str, kind, symbol: &str, data: &[u8], bss: u64| {
             let id = object.add_section(Vec::new(), section.into(), kind);
             if bss > 0 {
@@ -245,11 +175,7 @@ mod tests {
                 name: symbol.into(),
                 value: 0,
                 size: data.len() as u64 + bss,
-                kind: if kind == SectionKind::Text {
-                    SymbolKind::Text
-                } else {
-                    SymbolKind::Data
-                },
+                kind: if kind == SectionKind::Text { SymbolKind::Text } else { SymbolKind::Data },
                 scope: SymbolScope::Linkage,
                 weak: false,
                 section: SymbolSection::Section(id),
@@ -260,125 +186,62 @@ mod tests {
         let (start, _) = add(".text.start", SectionKind::Text, "_start", &[0; 24], 0);
         let (_, called) = add(".text.called", SectionKind::Text, "called", &[1; 8], 0);
         add(".text.unused", SectionKind::Text, "unused", &[2; 400], 0);
-        let (_, constant) = add(
-            ".rodata.constant",
-            SectionKind::ReadOnlyData,
-            "constant",
-            &[3; 12],
-            0,
-        );
+        let (_, constant) = add(".rodata.constant", SectionKind::ReadOnlyData, "constant", &[3; 12], 0);
         let (_, variable) = add(".data.variable", SectionKind::Data, "variable", &[4; 8], 0);
-        let (_, zeroed) = add(
-            ".bss.zeroed",
-            SectionKind::UninitializedData,
-            "zeroed",
-            &[],
-            40,
-        );
+        let (_, zeroed) = add(".bss.zeroed", SectionKind::UninitializedData, "zeroed", &[], 40);
         let mut referred = vec![(0, called), (8, constant), (12, variable), (16, zeroed)];
         for (name, kind) in extra {
             referred.push((20, add(name, *kind, "extra", &[5; 8], 0).1));
         }
         for (offset, symbol) in referred {
-            let r_type = if offset == 0 {
-                elf::R_AARCH64_CALL26
-            } else {
-                elf::R_AARCH64_PREL32
-            };
+            let r_type = if offset == 0 { elf::R_AARCH64_CALL26 } else { elf::R_AARCH64_PREL32 };
             object
-                .add_relocation(
-                    start,
-                    Relocation {
-                        offset,
-                        symbol,
-                        addend: 0,
-                        flags: RelocationFlags::Elf { r_type },
-                    },
-                )
+                .add_relocation(start, Relocation { offset, symbol, addend: 0, flags: RelocationFlags::Elf { r_type } })
                 .expect("a relocation");
         }
         object.write().expect("an object")
     }
 
-    fn link(folder: &Path, bytes: &[u8], place: &TaskPlace) -> Result<Program> {
+    fn link(folder: &Path, bytes: &[u8], place: &TaskPlacement) -> Result<Program> {
         let compiler = Compiler::current().expect("a compiler");
         let linker = Linker::find(&compiler).expect("a linker");
         let file = folder.join("object");
         fs::write(&file, bytes).expect("writable");
-        Link {
-            linker: &linker,
-            folder,
-        }
-        .task("task", &file, place)
+        Link { linker: &linker, folder }.task("task", &file, place)
     }
 
-    const PLACE: TaskPlace = TaskPlace {
-        text: 0x20_0000,
-        rodata: 0x20_1000,
-        data: 0x30_0000,
-        config: 0x20_2000,
-    };
+    fn place() -> TaskPlacement {
+        let [text, rodata, data, config] = [0x20_0000, 0x20_1000, 0x30_0000, 0x20_2000].map(|base| Span { base, size: 0x1000 });
+        TaskPlacement { text, rodata, data, config, ..Default::default() }
+    }
 
     #[test]
     fn parts_go_where_the_plan_says_and_unused_code_goes_nowhere() {
         let folder = tempfile::tempdir().expect("folder");
-        let program = link(folder.path(), &object(&[]), &PLACE).expect("links");
+        let program = link(folder.path(), &object(&[]), &place()).expect("links");
         assert_eq!(program.entry, 0x20_0000);
-        assert_eq!(
-            program.sizes,
-            Sizes {
-                text: 32,
-                rodata: 16,
-                data: 8,
-                bss: 40
-            }
-        );
+        assert_eq!(program.sizes, Sizes { text: 32, rodata: 16, data: 8, bss: 40 });
         let places: Vec<_> = program
             .segments
             .iter()
-            .map(|segment| {
-                (
-                    segment.address,
-                    segment.data.len(),
-                    segment.memory,
-                    segment.flags,
-                )
-            })
+            .map(|segment| (segment.address, segment.data.len(), segment.memory, segment.flags))
             .collect();
         // `.data` is loaded behind the constants, and `.bss` not at all.
-        assert_eq!(
-            places,
-            [
-                (0x20_0000, 32, 32, 5),
-                (0x20_1000, 16, 16, 4),
-                (0x20_1010, 8, 8, 6)
-            ]
-        );
+        assert_eq!(places, [(0x20_0000, 32, 32, 5), (0x20_1000, 16, 16, 4), (0x20_1010, 8, 8, 6)]);
         assert_eq!(program.segments[2].data, [4; 8]);
-        assert_eq!(program.end, 0x20_1018);
     }
 
     #[test]
     fn the_same_object_gives_the_same_bytes() {
-        let (one, other) = (
-            tempfile::tempdir().expect("folder"),
-            tempfile::tempdir().expect("folder"),
-        );
-        let elf = |folder: &Path| {
-            fs::read(link(folder, &object(&[]), &PLACE).expect("links").elf).expect("readable")
-        };
+        let (one, other) = (tempfile::tempdir().expect("folder"), tempfile::tempdir().expect("folder"));
+        let elf = |folder: &Path| fs::read(link(folder, &object(&[]), &place()).expect("links").elf).expect("readable");
         assert_eq!(elf(one.path()), elf(other.path()));
     }
 
     #[test]
     fn a_section_without_a_place_is_an_error() {
         let folder = tempfile::tempdir().expect("folder");
-        let error = link(
-            folder.path(),
-            &object(&[(".fast", SectionKind::Data)]),
-            &PLACE,
-        )
-        .expect_err("no place");
+        let error = link(folder.path(), &object(&[(".fast", SectionKind::Data)]), &place()).expect_err("no place");
         assert!(format!("{error:?}").contains(".fast"), "{error:?}");
     }
 
@@ -389,21 +252,11 @@ mod tests {
         let linker = Linker::find(&compiler).expect("a linker");
         let file = folder.path().join("object");
         fs::write(&file, object(&[])).expect("writable");
-        let place = KernelPlace {
-            base: 0x20_0000,
-            stack: 0x4000,
-            table: (0x40_0000, 0x1000),
-        };
-        let program = Link {
-            linker: &linker,
-            folder: folder.path(),
-        }
-        .kernel(&file, &place)
-        .expect("links");
+        let [text, rodata, data, table] = [0x20_0000, 0x20_1000, 0x20_2000, 0x20_4000].map(|base| Span { base, size: 0x1000 });
+        let place = KernelPlacement { text, rodata, data, table, ..Default::default() };
+        let program = Link { linker: &linker, folder: folder.path() }.kernel(&file, &place).expect("links");
         assert_eq!(program.entry, 0x20_0000);
-        assert_eq!(program.segments[0].address, 0x20_0000);
-        // Code, constants, data with .bss, an unused page, the stack.
-        assert_eq!(program.end, 0x20_8000);
-        assert_eq!(program.sizes.bss, 40 + 8 + 0x4000);
+        assert_eq!(program.segments.iter().map(|segment| segment.address).collect::<Vec<_>>(), [0x20_0000, 0x20_1000, 0x20_2000]);
+        assert_eq!(program.sizes, Sizes { text: 32, rodata: 12, data: 16, bss: 48 });
     }
 }

@@ -24,12 +24,14 @@ mod ui;
 mod workspace;
 
 use clap::Parser;
-use miette::Result;
+use miette::{MietteHandlerOpts, Result};
 
 use cli::{Cli, Command};
 use workspace::Workspace;
 
 fn main() -> Result<()> {
+    // Paths and commands in messages stay in one piece.
+    miette::set_hook(Box::new(|_| Box::new(MietteHandlerOpts::new().break_words(false).build())))?;
     let cli = Cli::parse();
     let workspace = Workspace::find()?;
     match cli.command {

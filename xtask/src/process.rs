@@ -9,11 +9,7 @@ use miette::{IntoDiagnostic, Result, WrapErr, miette};
 /// The command as one can type it.
 #[must_use]
 pub fn shown(command: &Command) -> String {
-    std::iter::once(command.get_program())
-        .chain(command.get_args())
-        .map(quote)
-        .collect::<Vec<_>>()
-        .join(" ")
+    std::iter::once(command.get_program()).chain(command.get_args()).map(quote).collect::<Vec<_>>().join(" ")
 }
 
 fn quote(word: &OsStr) -> String {
@@ -40,13 +36,11 @@ pub fn output(command: &mut Command) -> Result<String> {
     if done.status.success() {
         return Ok(text(&done.stdout));
     }
-    Err(
-        miette!("{}\n{}", text(&done.stdout), text(&done.stderr)).wrap_err(format!(
-            "`{}` failed ({})",
-            shown(command),
-            done.status
-        )),
-    )
+    Err(miette!("{}\n{}", text(&done.stdout), text(&done.stderr)).wrap_err(format!(
+        "`{}` failed ({})",
+        shown(command),
+        done.status
+    )))
 }
 
 /// Runs to the end with the terminal; for programs that show their own progress or ask.
@@ -54,15 +48,8 @@ pub fn output(command: &mut Command) -> Result<String> {
 /// # Errors
 /// If it cannot start or fails.
 pub fn run(command: &mut Command) -> Result<()> {
-    let status = command
-        .status()
-        .into_diagnostic()
-        .wrap_err_with(|| format!("cannot start `{}`", shown(command)))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(miette!("`{}` failed ({status})", shown(command)))
-    }
+    let status = command.status().into_diagnostic().wrap_err_with(|| format!("cannot start `{}`", shown(command)))?;
+    if status.success() { Ok(()) } else { Err(miette!("`{}` failed ({status})", shown(command))) }
 }
 
 /// Finds a program in the search path.
@@ -71,10 +58,7 @@ pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     // Debian keeps some programs where the path of an ordinary user does not lead.
     let extra = ["/usr/sbin", "/sbin"].map(PathBuf::from);
-    std::env::split_paths(&path)
-        .chain(extra)
-        .map(|folder| folder.join(program))
-        .find(|file| file.is_file())
+    std::env::split_paths(&path).chain(extra).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 #[cfg(test)]
@@ -84,17 +68,8 @@ mod tests {
     #[test]
     fn commands_are_shown_as_typed() {
         let mut command = Command::new("apt-get");
-        command.args([
-            "-o",
-            "Dir::Etc::sourcelist=/dev/null",
-            "install",
-            "it's",
-            "",
-        ]);
-        assert_eq!(
-            shown(&command),
-            r"apt-get -o Dir::Etc::sourcelist=/dev/null install 'it'\''s' ''"
-        );
+        command.args(["-o", "Dir::Etc::sourcelist=/dev/null", "install", "it's", ""]);
+        assert_eq!(shown(&command), r"apt-get -o Dir::Etc::sourcelist=/dev/null install 'it'\''s' ''");
     }
 
     #[test]
@@ -102,10 +77,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "echo out; echo err >&2; exit 3"]);
         let error = format!("{:?}", output(&mut command).expect_err("exit 3"));
-        assert!(
-            error.contains("out") && error.contains("err") && error.contains("exit status: 3"),
-            "{error}"
-        );
+        assert!(error.contains("out") && error.contains("err") && error.contains("exit status: 3"), "{error}");
         assert!(output(&mut Command::new("no-such-program")).is_err());
         assert!(find("sh").is_some() && find("no-such-program").is_none());
     }

@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 use miette::{IntoDiagnostic, Result, WrapErr, bail};
 
 use crate::cli::{Ip, Net};
-use crate::emulator::{Forward, Launch, Options, PortChoice, Protocol, SERVICES, SerialTo, arguments, choose, host_address, worth_showing};
+use crate::emulator::{
+    Forward, Launch, Options, PortChoice, Protocol, SERVICES, SerialTo, arguments, choose, host_address, worth_showing,
+};
 use crate::ui::say;
 
 /// Boots `image` and connects the terminal to its serial port, until the user leaves or the board powers off.
@@ -38,14 +40,21 @@ pub fn run(launch: &Launch, image: &Path, options: &Options) -> Result<()> {
 /// How this host reaches the board, for people.
 fn reachable(options: &Options, forwards: &[Forward]) -> String {
     match (&options.net, options.address) {
-        (Net::Tap(interface), Some(Ip::Static(address, _))) => format!("The board has the address {address} on {interface}."),
+        (Net::Tap(interface), Some(Ip::Static(address, _))) => {
+            format!("The board has the address {address} on {interface}.")
+        }
         (Net::Tap(interface), _) => format!("The board asks for an address on {interface}."),
         (Net::User, _) => {
             let mut text = String::from("Services of the board on this host:\n");
             for (guest, _, udp, what) in SERVICES {
-                let Some(forward) = forwards.iter().find(|forward| forward.guest == guest && forward.protocol == Protocol::Tcp) else { continue };
+                let Some(forward) =
+                    forwards.iter().find(|forward| forward.guest == guest && forward.protocol == Protocol::Tcp)
+                else {
+                    continue;
+                };
                 let protocols = if udp { "tcp, udp" } else { "tcp" };
-                text += &format!("  {:<16} -> port {guest:<5} {protocols:<9} {what}\n", forward.host_address().to_string());
+                text +=
+                    &format!("  {:<16} -> port {guest:<5} {protocols:<9} {what}\n", forward.host_address().to_string());
             }
             if let Ok(host) = host_address(options) {
                 text += &format!("The board reaches this host as {host}.");
@@ -61,11 +70,18 @@ mod tests {
 
     #[test]
     fn the_way_to_the_board_is_told() {
-        let forwards = [Forward { protocol: Protocol::Tcp, guest: 7, host: 10007 }, Forward { protocol: Protocol::Udp, guest: 7, host: 10007 }];
+        let forwards = [
+            Forward { protocol: Protocol::Tcp, guest: 7, host: 10007 },
+            Forward { protocol: Protocol::Udp, guest: 7, host: 10007 },
+        ];
         let text = reachable(&Options::default(), &forwards);
         assert!(text.contains("127.0.0.1:10007  -> port 7     tcp, udp  echo\n"), "{text}");
         assert!(text.contains("10.0.2.2"), "{text}");
-        let options = Options { net: Net::Tap("tap0".to_owned()), address: Some(Ip::Static([192, 168, 7, 2].into(), 24)), ..Options::default() };
+        let options = Options {
+            net: Net::Tap("tap0".to_owned()),
+            address: Some(Ip::Static([192, 168, 7, 2].into(), 24)),
+            ..Options::default()
+        };
         assert_eq!(reachable(&options, &[]), "The board has the address 192.168.7.2 on tap0.");
     }
 }

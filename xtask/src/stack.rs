@@ -42,9 +42,7 @@ struct Function {
 /// If it is no ELF file with code and symbols.
 pub fn bound(elf: &[u8]) -> Result<Bound> {
     let file: ElfFile64<'_, Endianness> = ElfFile64::parse(elf).into_diagnostic()?;
-    let text = file
-        .section_by_name(".text")
-        .ok_or_else(|| miette!("no code"))?;
+    let text = file.section_by_name(".text").ok_or_else(|| miette!("no code"))?;
     let (base, code) = (text.address(), text.data().into_diagnostic()?);
     let functions = functions(&file, base, code);
     Ok(deepest(&functions, file.entry()))
@@ -53,37 +51,22 @@ pub fn bound(elf: &[u8]) -> Result<Bound> {
 fn functions(file: &ElfFile64<'_, Endianness>, base: u64, code: &[u8]) -> BTreeMap<u64, Function> {
     let end = base + code.len() as u64;
     let mut starts: BTreeMap<u64, (String, u64)> = BTreeMap::new();
-    for symbol in file
-        .symbols()
-        .filter(|symbol| (base..end).contains(&symbol.address()))
-    {
+    for symbol in file.symbols().filter(|symbol| (base..end).contains(&symbol.address())) {
         let name = symbol.name().unwrap_or("?");
         // Mapping symbols mark code and data, and name nothing.
         let is_function = symbol.kind() == SymbolKind::Text || symbol.is_global();
         if is_function && !name.is_empty() && !name.starts_with('$') {
-            starts
-                .entry(symbol.address())
-                .or_insert_with(|| (name.to_owned(), symbol.size()));
+            starts.entry(symbol.address()).or_insert_with(|| (name.to_owned(), symbol.size()));
         }
     }
     let addresses: Vec<u64> = starts.keys().copied().chain([end]).collect();
     let mut functions = BTreeMap::new();
     for (pair, (name, size)) in addresses.windows(2).zip(starts.into_values()) {
         // Assembly without a size reaches to the next symbol.
-        let stop = if size == 0 {
-            pair[1]
-        } else {
-            (pair[0] + size).min(end)
-        };
+        let stop = if size == 0 { pair[1] } else { (pair[0] + size).min(end) };
         let words = code[(pair[0] - base) as usize..(stop - base) as usize].chunks_exact(4);
         let words = words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
-        functions.insert(
-            pair[0],
-            Function {
-                name,
-                ..scan(pair[0]..stop, words)
-            },
-        );
+        functions.insert(pair[0], Function { name, ..scan(pair[0]..stop, words) });
     }
     functions
 }
@@ -134,25 +117,10 @@ fn lowers_stack(word: u32) -> u64 {
 }
 
 fn deepest(functions: &BTreeMap<u64, Function>, entry: u64) -> Bound {
-    let mut walk = Walk {
-        functions,
-        known: BTreeMap::new(),
-        open: BTreeSet::new(),
-        indirect: false,
-        recursive: false,
-    };
+    let mut walk = Walk { functions, known: BTreeMap::new(), open: BTreeSet::new(), indirect: false, recursive: false };
     let (bytes, path) = walk.visit(entry);
-    let path = path
-        .iter()
-        .filter_map(|address| functions.get(address))
-        .map(|function| function.name.clone())
-        .collect();
-    Bound {
-        bytes,
-        path,
-        indirect: walk.indirect,
-        recursive: walk.recursive,
-    }
+    let path = path.iter().filter_map(|address| functions.get(address)).map(|function| function.name.clone()).collect();
+    Bound { bytes, path, indirect: walk.indirect, recursive: walk.recursive }
 }
 
 struct Walk<'a> {
@@ -178,11 +146,8 @@ impl Walk<'_> {
         }
         self.indirect |= function.indirect;
         let mut best = (function.frame, Vec::new());
-        for (callee, frame) in function
-            .calls
-            .iter()
-            .map(|call| (call, function.frame))
-            .chain(function.jumps.iter().map(|jump| (jump, 0)))
+        for (callee, frame) in
+            function.calls.iter().map(|call| (call, function.frame)).chain(function.jumps.iter().map(|jump| (jump, 0)))
         {
             let (depth, path) = self.visit(*callee);
             if depth + frame > best.0 {
@@ -238,10 +203,7 @@ mod tests {
             (30, function("leaf", 50, &[], &[])),
         ]);
         let bound = deepest(&functions, 0);
-        assert_eq!(
-            (bound.bytes, bound.recursive, bound.indirect),
-            (110, false, false)
-        );
+        assert_eq!((bound.bytes, bound.recursive, bound.indirect), (110, false, false));
         assert_eq!(bound.path, ["start", "deep", "leaf"]);
         functions.insert(30, function("leaf", 50, &[20], &[]));
         assert!(deepest(&functions, 0).recursive);
@@ -250,13 +212,7 @@ mod tests {
     #[test]
     fn calls_and_jumps_are_told_apart() {
         // bl +16; b -4 (own loop is inside); b +0x100; blr x8; ret
-        let words = [
-            0x9400_0004,
-            0x17ff_ffff,
-            0x1400_0040,
-            0xd63f_0100,
-            0xd65f_03c0,
-        ];
+        let words = [0x9400_0004, 0x17ff_ffff, 0x1400_0040, 0xd63f_0100, 0xd65f_03c0];
         let function = scan(0x1000..0x1014, words.into_iter());
         assert_eq!(function.calls, BTreeSet::from([0x1010]));
         assert_eq!(function.jumps, BTreeSet::from([0x1108]));

@@ -39,23 +39,14 @@ impl Compiler {
     pub fn ask(cargo: &Path, rustc: &Path) -> Result<Self> {
         let about = process::output(Command::new(rustc).arg("-vV"))?;
         let sysroot = process::output(Command::new(rustc).args(["--print", "sysroot"]))?;
-        let field = |name: &str| {
-            about
-                .lines()
-                .find_map(|line| line.strip_prefix(name))
-                .map(|rest| rest.trim().to_owned())
-        };
+        let field =
+            |name: &str| about.lines().find_map(|line| line.strip_prefix(name)).map(|rest| rest.trim().to_owned());
         Ok(Self {
             cargo: cargo.to_owned(),
             rustc: rustc.to_owned(),
             sysroot: PathBuf::from(sysroot),
-            host: field("host:")
-                .ok_or_else(|| miette!("{} does not name its host", rustc.display()))?,
-            version: about
-                .lines()
-                .find(|line| line.starts_with("rustc "))
-                .unwrap_or("rustc")
-                .to_owned(),
+            host: field("host:").ok_or_else(|| miette!("{} does not name its host", rustc.display()))?,
+            version: about.lines().find(|line| line.starts_with("rustc ")).unwrap_or("rustc").to_owned(),
             commit: field("commit-hash:").unwrap_or_else(|| "unknown".to_owned()),
         })
     }
@@ -74,8 +65,7 @@ impl Compiler {
     pub fn has_core(&self, target: &str) -> bool {
         let folder = self.sysroot.join("lib/rustlib").join(target).join("lib");
         let is_core = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("libcore-");
-        std::fs::read_dir(folder)
-            .is_ok_and(|files| files.flatten().any(|file| is_core(&file.file_name())))
+        std::fs::read_dir(folder).is_ok_and(|files| files.flatten().any(|file| is_core(&file.file_name())))
     }
 
     /// The folder of the standard library's source.
@@ -115,11 +105,7 @@ impl Linker {
     /// Finds one.
     #[must_use]
     pub fn find(compiler: &Compiler) -> Option<Self> {
-        let own = compiler
-            .sysroot
-            .join("lib/rustlib")
-            .join(&compiler.host)
-            .join("bin/rust-lld");
+        let own = compiler.sysroot.join("lib/rustlib").join(&compiler.host).join("bin/rust-lld");
         if own.is_file() {
             return Some(Self::Rust(own));
         }
@@ -152,19 +138,14 @@ impl Linker {
     pub fn compiler_flags(&self) -> Vec<String> {
         match self {
             Self::Rust(_) => Vec::new(),
-            Self::Lld(path) => vec![
-                format!("-Clinker={}", path.display()),
-                "-Clinker-flavor=ld.lld".to_owned(),
-            ],
+            Self::Lld(path) => vec![format!("-Clinker={}", path.display()), "-Clinker-flavor=ld.lld".to_owned()],
         }
     }
 }
 
 /// Debian's versioned packages install `ld.lld-19` and the like.
 fn newest_lld() -> Option<PathBuf> {
-    (14..40)
-        .rev()
-        .find_map(|version| process::find(&format!("ld.lld-{version}")))
+    (14..40).rev().find_map(|version| process::find(&format!("ld.lld-{version}")))
 }
 
 #[cfg(test)]
@@ -174,11 +155,7 @@ mod tests {
     #[test]
     fn the_compiler_tells_about_itself() {
         let compiler = Compiler::current().expect("a compiler builds this test");
-        assert!(
-            compiler.version.starts_with("rustc 1."),
-            "{}",
-            compiler.version
-        );
+        assert!(compiler.version.starts_with("rustc 1."), "{}", compiler.version);
         assert!(compiler.sysroot.is_dir(), "{}", compiler.sysroot.display());
         assert!(compiler.has_core(&compiler.host));
         assert!(!compiler.has_core("no-such-target"));

@@ -10,7 +10,7 @@ pub fn say(message: impl Display) {
     eprintln!("{message}");
 }
 
-/// A line that turns while something takes time. On a pipe or in a log it is one plain line.
+/// A line that turns while something takes time. Nothing of it reaches a pipe or a log: what should, is said with [`say`].
 #[derive(Debug)]
 pub struct Activity(ProgressBar);
 
@@ -19,9 +19,6 @@ impl Activity {
     #[must_use]
     pub fn start(message: impl Display) -> Self {
         let bar = ProgressBar::new_spinner();
-        if bar.is_hidden() {
-            say(&message);
-        }
         bar.set_style(
             ProgressStyle::with_template("{spinner} {msg} {elapsed}")
                 .unwrap_or_else(|_| ProgressStyle::default_spinner()),
@@ -33,9 +30,6 @@ impl Activity {
 
     /// Changes the message.
     pub fn update(&self, message: impl Display) {
-        if self.0.is_hidden() {
-            say(&message);
-        }
         self.0.set_message(message.to_string());
     }
 }

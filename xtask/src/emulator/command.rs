@@ -72,19 +72,11 @@ pub fn arguments(
     for _ in 0..launch.nic {
         add(&["-net", "nic"]);
     }
-    let nic = options.mac.map_or_else(
-        || format!("nic,netdev={NETDEV}"),
-        |mac| format!("nic,netdev={NETDEV},macaddr={mac}"),
-    );
+    let nic =
+        options.mac.map_or_else(|| format!("nic,netdev={NETDEV}"), |mac| format!("nic,netdev={NETDEV},macaddr={mac}"));
     add(&["-netdev", &netdev(options, forwards)?, "-net", &nic]);
     if let Some(pcap) = &options.pcap {
-        add(&[
-            "-object",
-            &format!(
-                "filter-dump,id=dump0,netdev={NETDEV},file={}",
-                escape(pcap)?
-            ),
-        ]);
+        add(&["-object", &format!("filter-dump,id=dump0,netdev={NETDEV},file={}", escape(pcap)?)]);
     }
     if options.icount {
         add(&["-icount", "shift=0,sleep=on"]);
@@ -93,9 +85,7 @@ pub fn arguments(
         add(&["-no-reboot"]);
     }
     args.extend(options.extra.iter().cloned());
-    let Some(image) = image.to_str() else {
-        bail!("the path of the image is not UTF-8: {}", image.display())
-    };
+    let Some(image) = image.to_str() else { bail!("the path of the image is not UTF-8: {}", image.display()) };
     args.extend(["-kernel".to_owned(), image.to_owned()]);
     Ok(args)
 }
@@ -112,9 +102,7 @@ fn netdev(options: &Options, forwards: &[Forward]) -> Result<String> {
     match &options.net {
         Net::Tap(interface) => {
             ports::check_tap(interface)?;
-            Ok(format!(
-                "tap,id={NETDEV},ifname={interface},script=no,downscript=no"
-            ))
+            Ok(format!("tap,id={NETDEV},ifname={interface},script=no,downscript=no"))
         }
         Net::User => {
             let mut netdev = format!("user,id={NETDEV}");
@@ -124,10 +112,8 @@ fn netdev(options: &Options, forwards: &[Forward]) -> Result<String> {
                 guest = address.to_string();
             }
             for forward in forwards {
-                netdev += &format!(
-                    ",hostfwd={}:127.0.0.1:{}-{guest}:{}",
-                    forward.protocol, forward.host, forward.guest
-                );
+                netdev +=
+                    &format!(",hostfwd={}:127.0.0.1:{}-{guest}:{}", forward.protocol, forward.host, forward.guest);
             }
             Ok(netdev)
         }
@@ -156,9 +142,13 @@ impl UserNetwork {
         if let Some(gateway) = gateway
             && (u32::from(gateway) & mask != number || gateway == board)
         {
-            bail!("the gateway {gateway} is not another address of the board's network {base}/{prefix}; give one with --gateway");
+            bail!(
+                "the gateway {gateway} is not another address of the board's network {base}/{prefix}; give one with --gateway"
+            );
         }
-        let mut free = (u32::from(usual) + 1..(!mask).min(64)).map(|host| Ipv4Addr::from(number + host)).filter(|&host| host != board);
+        let mut free = (u32::from(usual) + 1..(!mask).min(64))
+            .map(|host| Ipv4Addr::from(number + host))
+            .filter(|&host| host != board);
         let host = gateway.or_else(|| free.next());
         let dns = free.find(|&other| Some(other) != host);
         let (Some(host), Some(dns)) = (host, dns) else {
@@ -181,7 +171,9 @@ impl UserNetwork {
 pub fn host_address(options: &Options) -> Result<Ipv4Addr> {
     match (&options.net, options.address) {
         (Net::Tap(interface), _) => ports::interface_address(interface),
-        (Net::User, Some(Ip::Static(address, prefix))) => Ok(UserNetwork::around(address, prefix, options.gateway)?.host),
+        (Net::User, Some(Ip::Static(address, prefix))) => {
+            Ok(UserNetwork::around(address, prefix, options.gateway)?.host)
+        }
         (Net::User, _) => Ok(Ipv4Addr::new(10, 0, 2, 2)),
     }
 }
@@ -193,27 +185,16 @@ mod tests {
     use crate::emulator::Protocol;
 
     fn launch() -> Launch {
-        Launch {
-            emulator: "emulator".to_owned(),
-            args: vec!["-M".to_owned(), "board".to_owned()],
-            nic: 2,
-            serial: 1,
-        }
+        Launch { emulator: "emulator".to_owned(), args: vec!["-M".to_owned(), "board".to_owned()], nic: 2, serial: 1 }
     }
 
     fn line(options: &Options, forwards: &[Forward], serial: &SerialTo) -> String {
-        arguments(&launch(), Path::new("image.elf"), options, forwards, serial)
-            .expect("valid")
-            .join(" ")
+        arguments(&launch(), Path::new("image.elf"), options, forwards, serial).expect("valid").join(" ")
     }
 
     #[test]
     fn the_default_is_the_user_network() {
-        let forward = Forward {
-            protocol: Protocol::Udp,
-            guest: 7,
-            host: 10007,
-        };
+        let forward = Forward { protocol: Protocol::Udp, guest: 7, host: 10007 };
         assert_eq!(
             line(&Options::default(), &[forward], &SerialTo::Terminal),
             "-M board -display none -serial null -serial mon:stdio -net nic -net nic \
@@ -231,13 +212,7 @@ mod tests {
             extra: vec!["-d".to_owned(), "int".to_owned()],
             ..Options::default()
         };
-        let line = line(
-            &options,
-            &[],
-            &SerialTo::Pipe {
-                monitor: "/run/m".into(),
-            },
-        );
+        let line = line(&options, &[], &SerialTo::Pipe { monitor: "/run/m".into() });
         for part in [
             "-monitor none -chardev stdio,id=console,signal=off -serial chardev:console -qmp unix:/run/m,server=on,wait=off",
             "-net nic,netdev=net0,macaddr=02:00:00:00:00:01",
@@ -252,30 +227,15 @@ mod tests {
     fn the_router_moves_into_the_network_of_a_static_address() {
         let address = |text: &str| text.parse::<Ipv4Addr>().expect("address");
         for (own, prefix, gateway, expected) in [
-            (
-                "10.0.2.15",
-                24,
-                None,
-                ",net=10.0.2.0/24,host=10.0.2.2,dns=10.0.2.3,dhcpstart=10.0.2.15",
-            ),
-            (
-                "192.168.7.2",
-                24,
-                None,
-                ",net=192.168.7.0/24,host=192.168.7.1,dns=192.168.7.3,dhcpstart=192.168.7.2",
-            ),
+            ("10.0.2.15", 24, None, ",net=10.0.2.0/24,host=10.0.2.2,dns=10.0.2.3,dhcpstart=10.0.2.15"),
+            ("192.168.7.2", 24, None, ",net=192.168.7.0/24,host=192.168.7.1,dns=192.168.7.3,dhcpstart=192.168.7.2"),
             (
                 "192.168.7.1",
                 24,
                 Some("192.168.7.254"),
                 ",net=192.168.7.0/24,host=192.168.7.254,dns=192.168.7.2,dhcpstart=192.168.7.1",
             ),
-            (
-                "10.9.0.6",
-                29,
-                None,
-                ",net=10.9.0.0/29,host=10.9.0.1,dns=10.9.0.2,dhcpstart=10.9.0.6",
-            ),
+            ("10.9.0.6", 29, None, ",net=10.9.0.0/29,host=10.9.0.1,dns=10.9.0.2,dhcpstart=10.9.0.6"),
         ] {
             assert_eq!(
                 UserNetwork::around(address(own), prefix, gateway.map(address)).expect("valid").option(),
@@ -283,8 +243,7 @@ mod tests {
             );
         }
         assert!(UserNetwork::around(address("10.0.0.1"), 30, None).is_err());
-        let error =
-            UserNetwork::around(address("10.0.2.15"), 24, Some(address("10.0.3.1"))).expect_err("outside");
+        let error = UserNetwork::around(address("10.0.2.15"), 24, Some(address("10.0.3.1"))).expect_err("outside");
         assert!(error.to_string().contains("--gateway"));
     }
 }

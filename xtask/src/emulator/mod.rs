@@ -52,12 +52,7 @@ impl Options {
     /// Takes what the command line says.
     #[must_use]
     pub fn from_args(machine: &MachineArgs) -> Self {
-        Self {
-            net: machine.net.clone(),
-            pcap: machine.pcap.clone(),
-            icount: machine.icount,
-            ..Self::default()
-        }
+        Self { net: machine.net.clone(), pcap: machine.pcap.clone(), icount: machine.icount, ..Self::default() }
     }
 }
 
@@ -87,27 +82,16 @@ impl Machine {
         // Between the choice of a free port and its use by the emulator somebody else may take it: then try again.
         let mut last = None;
         for _ in 0..3 {
-            let forwards = if options.net == Net::User {
-                choose(PortChoice::Free)?
-            } else {
-                Vec::new()
-            };
+            let forwards = if options.net == Net::User { choose(PortChoice::Free)? } else { Vec::new() };
             match Self::start_with(launch, image, options, forwards) {
-                Err(error) if format!("{error:?}").contains("host forwarding") => {
-                    last = Some(error)
-                }
+                Err(error) if format!("{error:?}").contains("host forwarding") => last = Some(error),
                 other => return other,
             }
         }
         Err(last.unwrap_or_else(|| miette!("no free ports")))
     }
 
-    fn start_with(
-        launch: &Launch,
-        image: &Path,
-        options: &Options,
-        forwards: Vec<Forward>,
-    ) -> Result<Self> {
+    fn start_with(launch: &Launch, image: &Path, options: &Options, forwards: Vec<Forward>) -> Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("leasehold-")
             .tempdir()
@@ -115,35 +99,14 @@ impl Machine {
             .wrap_err("no temporary folder")?;
         let socket = folder.path().join("monitor");
         let mut command = std::process::Command::new(&launch.emulator);
-        command.args(arguments(
-            launch,
-            image,
-            options,
-            &forwards,
-            &SerialTo::Pipe {
-                monitor: socket.clone(),
-            },
-        )?);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child = command
-            .spawn()
-            .into_diagnostic()
-            .wrap_err_with(|| format!("cannot start {}", launch.emulator))?;
+        command.args(arguments(launch, image, options, &forwards, &SerialTo::Pipe { monitor: socket.clone() })?);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child =
+            command.spawn().into_diagnostic().wrap_err_with(|| format!("cannot start {}", launch.emulator))?;
         let serial = Serial::attach(&mut child)?;
-        let mut machine = match Monitor::connect(&socket, MONITOR_TIMEOUT, || {
-            child.try_wait().ok().flatten().is_some()
-        }) {
-            Ok(monitor) => Self {
-                child,
-                serial,
-                monitor,
-                forwards,
-                options: options.clone(),
-                _folder: folder,
-            },
+        let mut machine = match Monitor::connect(&socket, MONITOR_TIMEOUT, || child.try_wait().ok().flatten().is_some())
+        {
+            Ok(monitor) => Self { child, serial, monitor, forwards, options: options.clone(), _folder: folder },
             Err(error) => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -169,17 +132,13 @@ impl Machine {
     /// # Errors
     /// If the port is not forwarded, or, on a TAP interface, if the board's address is not known.
     pub fn endpoint(&self, protocol: Protocol, port: u16) -> Result<SocketAddr> {
-        if let Some(forward) = self
-            .forwards
-            .iter()
-            .find(|forward| forward.protocol == protocol && forward.guest == port)
+        if let Some(forward) =
+            self.forwards.iter().find(|forward| forward.protocol == protocol && forward.guest == port)
         {
             return Ok(forward.host_address());
         }
         match self.options.address {
-            Some(Ip::Static(address, _)) if self.forwards.is_empty() => {
-                Ok(SocketAddr::new(IpAddr::V4(address), port))
-            }
+            Some(Ip::Static(address, _)) if self.forwards.is_empty() => Ok(SocketAddr::new(IpAddr::V4(address), port)),
             _ if self.forwards.is_empty() => {
                 bail!("the board's address is not known: give it with --ip A.B.C.D/N")
             }
@@ -215,16 +174,8 @@ impl Machine {
     /// # Errors
     /// As [`monitor`](Self::monitor).
     pub fn set_link(&mut self, up: bool) -> Result<()> {
-        let said = self.monitor(&format!(
-            "set_link {} {}",
-            command::NETDEV,
-            if up { "on" } else { "off" }
-        ))?;
-        if said.trim().is_empty() {
-            Ok(())
-        } else {
-            Err(miette!("{}", said.trim()))
-        }
+        let said = self.monitor(&format!("set_link {} {}", command::NETDEV, if up { "on" } else { "off" }))?;
+        if said.trim().is_empty() { Ok(()) } else { Err(miette!("{}", said.trim())) }
     }
 
     /// The emulator's exit status, if it ended by itself within `timeout` (the board powered off).
@@ -305,7 +256,8 @@ mod tests {
         let data: Vec<u8> = ECHO.iter().flat_map(|word| word.to_le_bytes()).collect();
         let memory = data.len() as u64;
         let image = folder.join("image.elf");
-        let elf = assemble::elf(&[Segment { address: 0x20_0000, data, memory, flags: 5 }], 0x20_0000).expect("an ELF file");
+        let elf =
+            assemble::elf(&[Segment { address: 0x20_0000, data, memory, flags: 5 }], 0x20_0000).expect("an ELF file");
         std::fs::write(&image, elf).expect("writable");
         let args = ["-M", "xlnx-zcu102", "-m", "512M", "-audio", "none"].map(str::to_owned).to_vec();
         let launch = Launch { emulator: "qemu-system-aarch64".to_owned(), args, nic: 3, serial: 0 };
@@ -318,7 +270,8 @@ mod tests {
     fn an_image_boots_and_its_serial_port_and_monitor_answer() {
         let folder = tempfile::tempdir().expect("folder");
         let pcap = folder.path().join("a,b.pcap");
-        let mut machine = boot(folder.path(), &Options { icount: true, pcap: Some(pcap.clone()), ..Options::default() });
+        let mut machine =
+            boot(folder.path(), &Options { icount: true, pcap: Some(pcap.clone()), ..Options::default() });
         machine.serial().expect(">", PATIENCE).expect("greets");
         machine.serial().write(b"hello.").expect("takes bytes");
         assert_eq!(machine.serial().expect(".", PATIENCE).expect("echoes"), "hello.");
@@ -356,8 +309,12 @@ mod tests {
 
     #[test]
     fn an_emulator_that_refuses_is_quoted() {
-        let launch =
-            Launch { emulator: "qemu-system-aarch64".to_owned(), args: vec!["-M".to_owned(), "no-such-board".to_owned()], nic: 0, serial: 0 };
+        let launch = Launch {
+            emulator: "qemu-system-aarch64".to_owned(),
+            args: vec!["-M".to_owned(), "no-such-board".to_owned()],
+            nic: 0,
+            serial: 0,
+        };
         let error = Machine::start(&launch, Path::new("image.elf"), &Options::default()).expect_err("no such board");
         assert!(format!("{error:?}").contains("no-such-board"), "{error:?}");
     }

@@ -73,23 +73,12 @@ pub fn choose(choice: PortChoice) -> Result<Vec<Forward>> {
     let mut held = Vec::new();
     for (guest, fixed, udp, _) in SERVICES {
         let wanted = (choice == PortChoice::Fixed).then_some(fixed);
-        let pair = wanted
-            .and_then(reserve)
-            .or_else(|| (0..64).find_map(|_| reserve(0)));
-        let (host, sockets) =
-            pair.ok_or_else(|| miette!("no port is free on the loopback interface"))?;
+        let pair = wanted.and_then(reserve).or_else(|| (0..64).find_map(|_| reserve(0)));
+        let (host, sockets) = pair.ok_or_else(|| miette!("no port is free on the loopback interface"))?;
         held.push(sockets);
-        forwards.push(Forward {
-            protocol: Protocol::Tcp,
-            guest,
-            host,
-        });
+        forwards.push(Forward { protocol: Protocol::Tcp, guest, host });
         if udp {
-            forwards.push(Forward {
-                protocol: Protocol::Udp,
-                guest,
-                host,
-            });
+            forwards.push(Forward { protocol: Protocol::Udp, guest, host });
         }
     }
     Ok(forwards)
@@ -123,8 +112,16 @@ pub fn check_tap(interface: &str) -> Result<()> {
 /// If it has none.
 pub fn interface_address(interface: &str) -> Result<Ipv4Addr> {
     let said = process::output(Command::new("ip").args(["-o", "-4", "addr", "show", "dev", interface]))?;
-    let address = said.split_whitespace().skip_while(|&word| word != "inet").nth(1).and_then(|address| address.split('/').next()?.parse().ok());
-    address.ok_or_else(|| miette!("the interface {interface} has no address; give it one with: ip addr add 192.168.7.1/24 dev {interface}"))
+    let address = said
+        .split_whitespace()
+        .skip_while(|&word| word != "inet")
+        .nth(1)
+        .and_then(|address| address.split('/').next()?.parse().ok());
+    address.ok_or_else(|| {
+        miette!(
+            "the interface {interface} has no address; give it one with: ip addr add 192.168.7.1/24 dev {interface}"
+        )
+    })
 }
 
 #[cfg(test)]
@@ -136,11 +133,7 @@ mod tests {
         let forwards = choose(PortChoice::Free).expect("ports");
         assert_eq!(forwards.len(), 9);
         for (index, one) in forwards.iter().enumerate() {
-            assert!(
-                forwards[..index]
-                    .iter()
-                    .all(|other| (other.protocol, other.host) != (one.protocol, one.host))
-            );
+            assert!(forwards[..index].iter().all(|other| (other.protocol, other.host) != (one.protocol, one.host)));
         }
     }
 
@@ -148,10 +141,7 @@ mod tests {
     fn a_fixed_port_that_is_taken_is_replaced() {
         let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 15002));
         let forwards = choose(PortChoice::Fixed).expect("ports");
-        let source = forwards
-            .iter()
-            .find(|forward| forward.guest == 5002)
-            .expect("forwarded");
+        let source = forwards.iter().find(|forward| forward.guest == 5002).expect("forwarded");
         assert_ne!(source.host, 0);
         // Whether this test or somebody else holds it.
         assert_ne!(source.host, 15002);
@@ -160,10 +150,7 @@ mod tests {
 
     #[test]
     fn a_missing_tap_interface_is_explained() {
-        let error = format!(
-            "{:?}",
-            check_tap("no-such-tap").expect_err("does not exist")
-        );
+        let error = format!("{:?}", check_tap("no-such-tap").expect_err("does not exist"));
         assert!(error.contains("ip tuntap add"), "{error}");
     }
 

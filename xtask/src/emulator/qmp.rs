@@ -19,28 +19,20 @@ impl Monitor {
     ///
     /// # Errors
     /// If that takes longer than `timeout`, or `ended` says that the emulator is gone.
-    pub fn connect(
-        socket: &Path,
-        timeout: Duration,
-        mut ended: impl FnMut() -> bool,
-    ) -> Result<Self> {
+    pub fn connect(socket: &Path, timeout: Duration, mut ended: impl FnMut() -> bool) -> Result<Self> {
         let deadline = Instant::now() + timeout;
         let stream = loop {
             match UnixStream::connect(socket) {
                 Ok(stream) => break stream,
                 Err(_) if ended() => bail!("the emulator ended at once"),
                 Err(error) if Instant::now() >= deadline => {
-                    return Err(error)
-                        .into_diagnostic()
-                        .wrap_err("no answer from the emulator's monitor");
+                    return Err(error).into_diagnostic().wrap_err("no answer from the emulator's monitor");
                 }
                 Err(_) => std::thread::sleep(Duration::from_millis(5)),
             }
         };
         stream.set_read_timeout(Some(timeout)).into_diagnostic()?;
-        let mut monitor = Self {
-            reader: BufReader::new(stream),
-        };
+        let mut monitor = Self { reader: BufReader::new(stream) };
         let greeting = monitor.line()?;
         if greeting.get("QMP").is_none() {
             bail!("the emulator's monitor greeted with {greeting}");
@@ -58,16 +50,11 @@ impl Monitor {
             request["arguments"] = arguments;
         }
         let mut stream = self.reader.get_ref();
-        writeln!(stream, "{request}")
-            .into_diagnostic()
-            .wrap_err("the emulator ended")?;
+        writeln!(stream, "{request}").into_diagnostic().wrap_err("the emulator ended")?;
         loop {
             let mut answer = self.line()?;
             if let Some(error) = answer.get("error") {
-                bail!(
-                    "the emulator refused `{command}`: {}",
-                    error["desc"].as_str().unwrap_or("no reason given")
-                );
+                bail!("the emulator refused `{command}`: {}", error["desc"].as_str().unwrap_or("no reason given"));
             }
             if answer.get("return").is_some() {
                 return Ok(answer["return"].take());
@@ -80,29 +67,18 @@ impl Monitor {
     /// # Errors
     /// As [`execute`](Self::execute).
     pub fn human(&mut self, command: &str) -> Result<String> {
-        let answer = self.execute(
-            "human-monitor-command",
-            Some(json!({ "command-line": command })),
-        )?;
-        answer
-            .as_str()
-            .map(str::to_owned)
-            .ok_or_else(|| miette!("the emulator answered `{command}` with {answer}"))
+        let answer = self.execute("human-monitor-command", Some(json!({ "command-line": command })))?;
+        answer.as_str().map(str::to_owned).ok_or_else(|| miette!("the emulator answered `{command}` with {answer}"))
     }
 
     fn line(&mut self) -> Result<Value> {
         let mut line = String::new();
-        let count = self
-            .reader
-            .read_line(&mut line)
-            .into_diagnostic()
-            .wrap_err("no answer from the emulator's monitor")?;
+        let count =
+            self.reader.read_line(&mut line).into_diagnostic().wrap_err("no answer from the emulator's monitor")?;
         if count == 0 {
             bail!("the emulator ended");
         }
-        serde_json::from_str(&line)
-            .into_diagnostic()
-            .wrap_err("the emulator's monitor sent something else than JSON")
+        serde_json::from_str(&line).into_diagnostic().wrap_err("the emulator's monitor sent something else than JSON")
     }
 }
 
@@ -136,22 +112,16 @@ mod tests {
             r#"{"return": "all well\r\n"}"#,
             r#"{"error": {"class": "GenericError", "desc": "no such link"}}"#,
         ]);
-        assert_eq!(
-            monitor.human("info status").expect("answer"),
-            "all well\r\n"
-        );
-        let error = monitor
-            .execute("set_link", None)
-            .expect_err("refused")
-            .to_string();
+        assert_eq!(monitor.human("info status").expect("answer"), "all well\r\n");
+        let error = monitor.execute("set_link", None).expect_err("refused").to_string();
         assert!(error.contains("no such link"), "{error}");
     }
 
     #[test]
     fn an_emulator_that_ended_is_noticed() {
         let folder = tempfile::tempdir().expect("folder");
-        let error = Monitor::connect(&folder.path().join("none"), Duration::from_secs(5), || true)
-            .expect_err("nobody there");
+        let error =
+            Monitor::connect(&folder.path().join("none"), Duration::from_secs(5), || true).expect_err("nobody there");
         assert!(error.to_string().contains("ended at once"));
     }
 }

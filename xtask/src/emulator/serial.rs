@@ -34,11 +34,7 @@ impl fmt::Display for SerialError {
 impl std::error::Error for SerialError {}
 
 /// Warnings of QEMU that say nothing: NICs without a network stand before the one in use (`nic` in board.toml).
-const HARMLESS: [&str; 3] = [
-    "is not connected to host network",
-    "has no peer",
-    "terminating on signal",
-];
+const HARMLESS: [&str; 3] = ["is not connected to host network", "has no peer", "terminating on signal"];
 
 /// True for a line of the emulator that a user should see.
 #[must_use]
@@ -75,10 +71,7 @@ impl Serial {
         let complaints = Arc::new(Mutex::new(String::new()));
         let sink = Arc::clone(&complaints);
         std::thread::spawn(move || {
-            for line in BufReader::new(stderr)
-                .lines()
-                .map_while(std::io::Result::ok)
-            {
+            for line in BufReader::new(stderr).lines().map_while(std::io::Result::ok) {
                 if worth_showing(&line) {
                     let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
                     sink.push_str(&line);
@@ -86,12 +79,7 @@ impl Serial {
                 }
             }
         });
-        Ok(Self {
-            input,
-            output,
-            pending: Vec::new(),
-            complaints,
-        })
+        Ok(Self { input, output, pending: Vec::new(), complaints })
     }
 
     /// Sends bytes to the board.
@@ -99,10 +87,7 @@ impl Serial {
     /// # Errors
     /// If the emulator ended.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), SerialError> {
-        let written = self
-            .input
-            .write_all(bytes)
-            .and_then(|()| self.input.flush());
+        let written = self.input.write_all(bytes).and_then(|()| self.input.flush());
         written.map_err(|_| SerialError::Ended(self.complaints()))
     }
 
@@ -149,10 +134,7 @@ impl Serial {
 
     /// What the emulator itself complained about, without the harmless warnings.
     pub(super) fn complaints(&self) -> String {
-        self.complaints
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.complaints.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -160,8 +142,7 @@ fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {
     if pattern.is_empty() {
         return Some(0);
     }
-    text.windows(pattern.len())
-        .position(|window| window == pattern)
+    text.windows(pattern.len()).position(|window| window == pattern)
 }
 
 fn tail(text: &[u8]) -> String {
@@ -175,11 +156,7 @@ mod tests {
 
     fn shell(script: &str) -> (Child, Serial) {
         let mut command = Command::new("sh");
-        command
-            .args(["-c", script])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("a shell");
         let serial = Serial::attach(&mut child).expect("pipes");
         (child, serial)
@@ -189,34 +166,17 @@ mod tests {
     fn expect_stops_behind_the_pattern() {
         let (mut child, mut serial) = shell("read line; printf 'one two%sthree' $line; read line");
         serial.write(b"-\n").expect("shell reads");
-        assert_eq!(
-            serial
-                .expect("two-", Duration::from_secs(10))
-                .expect("came"),
-            "one two-"
-        );
-        assert_eq!(
-            serial
-                .expect("three", Duration::from_secs(10))
-                .expect("came"),
-            "three"
-        );
-        assert_eq!(
-            serial.expect("four", Duration::from_millis(10)),
-            Err(SerialError::Timeout(String::new()))
-        );
+        assert_eq!(serial.expect("two-", Duration::from_secs(10)).expect("came"), "one two-");
+        assert_eq!(serial.expect("three", Duration::from_secs(10)).expect("came"), "three");
+        assert_eq!(serial.expect("four", Duration::from_millis(10)), Err(SerialError::Timeout(String::new())));
         child.kill().expect("still runs");
         child.wait().expect("ends");
     }
 
     #[test]
     fn the_end_is_told_with_what_was_said() {
-        let (mut child, mut serial) =
-            shell("printf 'panic'; echo 'hub 0 is not connected to host network' >&2");
-        assert_eq!(
-            serial.expect("prompt", Duration::from_secs(10)),
-            Err(SerialError::Ended("panic".to_owned()))
-        );
+        let (mut child, mut serial) = shell("printf 'panic'; echo 'hub 0 is not connected to host network' >&2");
+        assert_eq!(serial.expect("prompt", Duration::from_secs(10)), Err(SerialError::Ended("panic".to_owned())));
         child.wait().expect("ends");
     }
 }

@@ -56,10 +56,7 @@ fn iperf() -> Option<PathBuf> {
     if let Some(path) = process::find("iperf") {
         return Some(path);
     }
-    if let Err(error) = apt::install(
-        &["iperf"],
-        "iperf 2 is the peer of some measurements and tests",
-    ) {
+    if let Err(error) = apt::install(&["iperf"], "iperf 2 is the peer of some measurements and tests") {
         say(format!("iperf is left out: {error:?}"));
     }
     process::find("iperf")
@@ -83,18 +80,12 @@ pub fn command(workspace: &Workspace) -> Result<()> {
     );
     println!("linker    {}", tools.toolchain.linker.path().display());
     let emulator = process::find(qemu::PROGRAM);
-    println!(
-        "emulator  {}",
-        emulator
-            .as_deref()
-            .map_or_else(|| "none".to_owned(), |path| qemu::describe(path))
-    );
+    println!("emulator  {}", emulator.as_deref().map_or_else(|| "none".to_owned(), |path| qemu::describe(path)));
     println!(
         "iperf     {}",
-        tools.iperf.map_or_else(
-            || "none; measurements with it are left out".to_owned(),
-            |path| path.display().to_string()
-        )
+        tools
+            .iperf
+            .map_or_else(|| "none; measurements with it are left out".to_owned(), |path| path.display().to_string())
     );
     Ok(())
 }

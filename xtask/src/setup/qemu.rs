@@ -35,13 +35,9 @@ pub fn ensure(workspace: &Workspace) -> Result<()> {
         None => "the emulator: QEMU runs the boards".to_owned(),
     };
     if !apt::available() {
-        bail!(
-            "{why}: install QEMU {OLDEST} or later ({PROGRAM}) with your system's package manager, and try again"
-        );
+        bail!("{why}: install QEMU {OLDEST} or later ({PROGRAM}) with your system's package manager, and try again");
     }
-    if apt::candidate(PACKAGE)
-        .is_some_and(|candidate| major(&candidate).is_some_and(|version| version >= OLDEST))
-    {
+    if apt::candidate(PACKAGE).is_some_and(|candidate| major(&candidate).is_some_and(|version| version >= OLDEST)) {
         apt::install(&[PACKAGE], &why)?;
     } else {
         let list = sources::backports(&workspace.setup().join("apt"))?;
@@ -55,9 +51,7 @@ pub fn ensure(workspace: &Workspace) -> Result<()> {
         .and_then(|path| version(&path))
         .ok_or_else(|| miette!("{PACKAGE} is installed, but {PROGRAM} does not run"))?;
     if now < OLDEST {
-        bail!(
-            "QEMU {now} is still the first in the search path; remove it or put {OLDEST} or later before it"
-        );
+        bail!("QEMU {now} is still the first in the search path; remove it or put {OLDEST} or later before it");
     }
     Ok(())
 }
@@ -65,11 +59,7 @@ pub fn ensure(workspace: &Workspace) -> Result<()> {
 /// Version line and path, for people.
 pub fn describe(path: &Path) -> String {
     let line = process::output(Command::new(path).arg("--version")).unwrap_or_default();
-    format!(
-        "{} ({})",
-        line.lines().next().unwrap_or("does not run"),
-        path.display()
-    )
+    format!("{} ({})", line.lines().next().unwrap_or("does not run"), path.display())
 }
 
 fn version(path: &Path) -> Option<u32> {
@@ -80,11 +70,7 @@ fn version(path: &Path) -> Option<u32> {
 /// The major version in `1:10.0.2+ds-2` or `7.2.15 (Debian …)`.
 fn major(version: &str) -> Option<u32> {
     let version = version.split_once(':').map_or(version, |(_, rest)| rest);
-    version
-        .split(|c: char| !c.is_ascii_digit())
-        .next()?
-        .parse()
-        .ok()
+    version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 #[cfg(test)]

@@ -24,20 +24,13 @@ const DEBIAN: [&str; 3] = ["rustc-web", "cargo-web", "rust-web-src"];
 pub fn ensure(workspace: &Workspace) -> Result<Toolchain> {
     let (compiler, build_core) = core(workspace)?;
     let linker = linker(&compiler)?;
-    Ok(Toolchain {
-        compiler,
-        build_core,
-        linker,
-    })
+    Ok(Toolchain { compiler, build_core, linker })
 }
 
 fn core(workspace: &Workspace) -> Result<(Compiler, bool)> {
     let compiler = Compiler::current()?;
     let wish = std::env::var("LEASEHOLD_CORE").unwrap_or_default();
-    let missing: Vec<&str> = TARGETS
-        .into_iter()
-        .filter(|target| !compiler.has_core(target))
-        .collect();
+    let missing: Vec<&str> = TARGETS.into_iter().filter(|target| !compiler.has_core(target)).collect();
     if wish.is_empty() {
         if missing.is_empty() {
             return Ok((compiler, false));
@@ -51,13 +44,8 @@ fn core(workspace: &Workspace) -> Result<(Compiler, bool)> {
             return Ok((compiler, true));
         }
         // Debian's compiler is in use, without its source.
-        if compiler.sysroot == Path::new("/usr")
-            && apt::owner(&compiler.rustc).as_deref() == Some(DEBIAN[0])
-        {
-            apt::install(
-                &DEBIAN[2..],
-                "the source of Rust's `core`, to build it for the board",
-            )?;
+        if compiler.sysroot == Path::new("/usr") && apt::owner(&compiler.rustc).as_deref() == Some(DEBIAN[0]) {
+            apt::install(&DEBIAN[2..], "the source of Rust's `core`, to build it for the board")?;
             return Ok((Compiler::current()?, true));
         }
     }
@@ -69,18 +57,12 @@ fn add_targets(compiler: &Compiler, missing: &[&str]) -> bool {
     let Some(rustup) = process::find("rustup") else {
         return false;
     };
-    let toolchains = compiler
-        .sysroot
-        .parent()
-        .filter(|folder| folder.ends_with("toolchains"));
+    let toolchains = compiler.sysroot.parent().filter(|folder| folder.ends_with("toolchains"));
     let (Some(_), Some(name)) = (toolchains, compiler.sysroot.file_name()) else {
         return false;
     };
     let mut command = Command::new(rustup);
-    command
-        .args(["target", "add", "--toolchain"])
-        .arg(name)
-        .args(missing);
+    command.args(["target", "add", "--toolchain"]).arg(name).args(missing);
     say(format!(
         "Installing Rust's `core` for {} (the board's processor): {}",
         missing.join(" and "),
@@ -112,11 +94,8 @@ fn debian(workspace: &Workspace, missing: &[&str]) -> Result<(Compiler, bool)> {
     if !apt::available() {
         return Err(miette!("{}", remedy()));
     }
-    apt::install(
-        &DEBIAN,
-        "a compiler with the source of its library, to build `core` for the board",
-    )
-    .map_err(|error| error.wrap_err(remedy()))?;
+    apt::install(&DEBIAN, "a compiler with the source of its library, to build `core` for the board")
+        .map_err(|error| error.wrap_err(remedy()))?;
     let compiler = ask()?;
     if !compiler.has_source() {
         return Err(miette!(
@@ -133,7 +112,6 @@ fn linker(compiler: &Compiler) -> Result<Linker> {
         return Ok(linker);
     }
     apt::install(&["lld"], "the linker: this Rust compiler came without one")?;
-    Linker::find(compiler).ok_or_else(|| {
-        miette!("the package lld holds no ld.lld; install LLVM's linker and try again")
-    })
+    Linker::find(compiler)
+        .ok_or_else(|| miette!("the package lld holds no ld.lld; install LLVM's linker and try again"))
 }

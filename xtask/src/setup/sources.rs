@@ -32,9 +32,8 @@ struct Source {
 /// # Errors
 /// If this is not Debian, no source of its release is known, or the folder cannot be written.
 pub fn backports(folder: &Path) -> Result<SourceList> {
-    let release = fs::read_to_string("/etc/os-release")
-        .into_diagnostic()
-        .wrap_err("this system does not say what it is")?;
+    let release =
+        fs::read_to_string("/etc/os-release").into_diagnostic().wrap_err("this system does not say what it is")?;
     let codename = field(&release, "VERSION_CODENAME");
     let (Some("debian"), Some(codename)) = (field(&release, "ID"), codename) else {
         return Err(miette!(
@@ -45,24 +44,14 @@ pub fn backports(folder: &Path) -> Result<SourceList> {
     let (suite, text) = with_backports(&own, codename)?;
     let sources = folder.join("sources");
     for needed in [&sources, &folder.join("lists/partial")] {
-        fs::create_dir_all(needed)
-            .into_diagnostic()
-            .wrap_err_with(|| format!("cannot make {}", needed.display()))?;
+        fs::create_dir_all(needed).into_diagnostic().wrap_err_with(|| format!("cannot make {}", needed.display()))?;
     }
-    fs::write(sources.join("leasehold.sources"), text)
-        .into_diagnostic()
-        .wrap_err("cannot write the source list")?;
-    Ok(SourceList {
-        folder: folder.to_owned(),
-        suite,
-    })
+    fs::write(sources.join("leasehold.sources"), text).into_diagnostic().wrap_err("cannot write the source list")?;
+    Ok(SourceList { folder: folder.to_owned(), suite })
 }
 
 fn field<'a>(release: &'a str, name: &str) -> Option<&'a str> {
-    release
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix('='))
-        .map(|value| value.trim_matches('"'))
+    release.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).map(|value| value.trim_matches('"'))
 }
 
 fn machine_sources() -> Result<Vec<Source>> {
@@ -138,12 +127,8 @@ fn stanzas(text: &str) -> Vec<Source> {
 }
 
 fn source(fields: Vec<(String, String)>) -> Option<Source> {
-    let get = |name: &str| {
-        fields
-            .iter()
-            .find(|(own, _)| own.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.clone())
-    };
+    let get =
+        |name: &str| fields.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.clone());
     let binary = get("Types")?.split_whitespace().any(|kind| kind == "deb");
     let enabled = get("Enabled").is_none_or(|value| value != "no");
     if !binary || !enabled {
@@ -151,18 +136,11 @@ fn source(fields: Vec<(String, String)>) -> Option<Source> {
     }
     Some(Source {
         uris: get("URIs")?,
-        suites: get("Suites")?
-            .split_whitespace()
-            .map(str::to_owned)
-            .collect(),
+        suites: get("Suites")?.split_whitespace().map(str::to_owned).collect(),
         components: get("Components").unwrap_or_default(),
         further: fields
             .into_iter()
-            .filter(|(name, _)| {
-                ["Signed-By", "Trusted"]
-                    .iter()
-                    .any(|keep| name.eq_ignore_ascii_case(keep))
-            })
+            .filter(|(name, _)| ["Signed-By", "Trusted"].iter().any(|keep| name.eq_ignore_ascii_case(keep)))
             .collect(),
     })
 }
@@ -170,26 +148,13 @@ fn source(fields: Vec<(String, String)>) -> Option<Source> {
 /// All sources of the release `codename`, and its backports from where the release itself comes from.
 fn with_backports(sources: &[Source], codename: &str) -> Result<(String, String)> {
     let suite = format!("{codename}-backports");
-    let debian: Vec<&Source> = sources
-        .iter()
-        .filter(|source| {
-            source
-                .suites
-                .iter()
-                .any(|suite| suite.starts_with(codename))
-        })
-        .collect();
-    let main = debian
-        .iter()
-        .find(|source| source.suites.iter().any(|suite| suite == codename))
-        .ok_or_else(|| miette!("no source of Debian's release `{codename}` in /etc/apt; add one, or install QEMU 8 or later yourself"))?;
-    let added = Source {
-        suites: vec![suite.clone()],
-        components: "main".to_owned(),
-        ..(*main).clone()
-    };
-    let mut text =
-        String::from("# Written by `cargo xtask setup` from the machine's own sources.\n");
+    let debian: Vec<&Source> =
+        sources.iter().filter(|source| source.suites.iter().any(|suite| suite.starts_with(codename))).collect();
+    let main = debian.iter().find(|source| source.suites.iter().any(|suite| suite == codename)).ok_or_else(|| {
+        miette!("no source of Debian's release `{codename}` in /etc/apt; add one, or install QEMU 8 or later yourself")
+    })?;
+    let added = Source { suites: vec![suite.clone()], components: "main".to_owned(), ..(*main).clone() };
+    let mut text = String::from("# Written by `cargo xtask setup` from the machine's own sources.\n");
     for source in debian.into_iter().chain([&added]) {
         text += &format!(
             "\nTypes: deb\nURIs: {}\nSuites: {}\nComponents: {}\n",
@@ -224,19 +189,12 @@ mod tests {
 
     #[test]
     fn lists_of_the_older_format_do_as_well() {
-        let line = "deb [arch=amd64 signed-by=/keys/debian.gpg] mirror://own/debian bookworm main contrib # the release";
+        let line =
+            "deb [arch=amd64 signed-by=/keys/debian.gpg] mirror://own/debian bookworm main contrib # the release";
         let source = one_line(line).expect("a source");
-        assert_eq!(
-            source.further,
-            [("Signed-By".to_owned(), "/keys/debian.gpg".to_owned())]
-        );
+        assert_eq!(source.further, [("Signed-By".to_owned(), "/keys/debian.gpg".to_owned())]);
         let (_, list) = with_backports(&[source], "bookworm").expect("has the release");
-        assert!(
-            list.contains(
-                "Suites: bookworm-backports\nComponents: main\nSigned-By: /keys/debian.gpg\n"
-            ),
-            "{list}"
-        );
+        assert!(list.contains("Suites: bookworm-backports\nComponents: main\nSigned-By: /keys/debian.gpg\n"), "{list}");
         assert_eq!(one_line("deb-src mirror://own bookworm main"), None);
         assert_eq!(one_line("# deb mirror://own bookworm main"), None);
     }
@@ -245,9 +203,7 @@ mod tests {
     fn a_machine_without_the_release_is_told() {
         let disabled = "Types: deb\nURIs: mirror://own\nSuites: bookworm\nEnabled: no\n";
         assert!(stanzas(disabled).is_empty());
-        let error = with_backports(&[], "bookworm")
-            .expect_err("no source")
-            .to_string();
+        let error = with_backports(&[], "bookworm").expect_err("no source").to_string();
         assert!(error.contains("bookworm"), "{error}");
     }
 }
