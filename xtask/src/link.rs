@@ -86,16 +86,30 @@ impl Link<'_> {
     }
 
     fn link(&self, name: &str, object: &Path, script: &str, offset: u64) -> Result<Program> {
-        fs::create_dir_all(self.folder).into_diagnostic().wrap_err_with(|| format!("cannot make {}", self.folder.display()))?;
+        fs::create_dir_all(self.folder)
+            .into_diagnostic()
+            .wrap_err_with(|| format!("cannot make {}", self.folder.display()))?;
         let script_file = self.folder.join(format!("{name}.ld"));
         let output = self.folder.join(name);
-        fs::write(&script_file, script).into_diagnostic().wrap_err_with(|| format!("cannot write {}", script_file.display()))?;
+        fs::write(&script_file, script)
+            .into_diagnostic()
+            .wrap_err_with(|| format!("cannot write {}", script_file.display()))?;
         let mut command = self.linker.command();
-        command.args(["--gc-sections", "-nostdlib", "--build-id=none", "--no-dynamic-linker", "-z", "norelro", "-z", "noexecstack"]);
+        command.args([
+            "--gc-sections",
+            "-nostdlib",
+            "--build-id=none",
+            "--no-dynamic-linker",
+            "-z",
+            "norelro",
+            "-z",
+            "noexecstack",
+        ]);
         command.args(["-z", "max-page-size=4096", "-O2", "--fatal-warnings"]);
         command.arg("-T").arg(&script_file).arg(object).arg("-o").arg(&output);
         process::output(&mut command).wrap_err_with(|| format!("cannot link {name}"))?;
-        let bytes = fs::read(&output).into_diagnostic().wrap_err_with(|| format!("cannot read {}", output.display()))?;
+        let bytes =
+            fs::read(&output).into_diagnostic().wrap_err_with(|| format!("cannot read {}", output.display()))?;
         read(output, &bytes, offset).wrap_err_with(|| format!("the linked {name} is not as planned"))
     }
 }
@@ -120,7 +134,9 @@ fn read(elf: PathBuf, bytes: &[u8], offset: u64) -> Result<Program> {
         }
     }
     let entry = file.entry().wrapping_sub(offset);
-    let code = |segment: &&Segment| segment.flags & elf::PF_X.0 != 0 && (segment.address..segment.address + segment.memory).contains(&entry);
+    let code = |segment: &&Segment| {
+        segment.flags & elf::PF_X.0 != 0 && (segment.address..segment.address + segment.memory).contains(&entry)
+    };
     if !segments.iter().any(|segment| code(&segment)) {
         bail!("the entry {entry:#x} lies outside the code; `_start` is missing");
     }
@@ -136,19 +152,31 @@ fn sizes(file: &ElfFile64<'_>) -> Result<Sizes> {
     };
     let (start, end, zeroed) = (symbol("__data_start")?, symbol("__data_end")?, symbol("__bss_end")?);
     let has_bss = section(".bss") > 0;
-    Ok(Sizes { text: section(".text"), rodata: section(".rodata"), data: end - start, bss: if has_bss { zeroed - end } else { 0 } })
+    Ok(Sizes {
+        text: section(".text"),
+        rodata: section(".rodata"),
+        data: end - start,
+        bss: if has_bss { zeroed - end } else { 0 },
+    })
 }
 
 /// Every section that is loaded must be one that the script placed.
 fn check_sections(file: &ElfFile64<'_>) -> Result<()> {
     for section in file.sections() {
         let kind = section.kind();
-        let loaded = matches!(kind, SectionKind::Text | SectionKind::Data | SectionKind::ReadOnlyData | SectionKind::UninitializedData);
+        let loaded = matches!(
+            kind,
+            SectionKind::Text | SectionKind::Data | SectionKind::ReadOnlyData | SectionKind::UninitializedData
+        );
         let name = section.name().into_diagnostic()?;
         if loaded && section.size() > 0 && ![".text", ".rodata", ".data", ".bss"].contains(&name) {
-            let first = file.symbols().find(|symbol| symbol.section_index() == Some(section.index()) && symbol.name().is_ok_and(|name| !name.is_empty()));
+            let first = file.symbols().find(|symbol| {
+                symbol.section_index() == Some(section.index()) && symbol.name().is_ok_and(|name| !name.is_empty())
+            });
             let what = first.and_then(|symbol| symbol.name().ok().map(str::to_owned)).unwrap_or_default();
-            bail!("section {name} has no place in memory (it holds {what}); put the symbol into .text, .rodata, .data or .bss");
+            bail!(
+                "section {name} has no place in memory (it holds {what}); put the symbol into .text, .rodata, .data or .bss"
+            );
         }
     }
     Ok(())
@@ -211,7 +239,8 @@ mod tests {
     }
 
     fn place() -> TaskPlacement {
-        let [text, rodata, data, config] = [0x20_0000, 0x20_1000, 0x30_0000, 0x20_2000].map(|base| Span { base, size: 0x1000 });
+        let [text, rodata, data, config] =
+            [0x20_0000, 0x20_1000, 0x30_0000, 0x20_2000].map(|base| Span { base, size: 0x1000 });
         TaskPlacement { text, rodata, data, config, ..Default::default() }
     }
 
@@ -252,11 +281,15 @@ mod tests {
         let linker = Linker::find(&compiler).expect("a linker");
         let file = folder.path().join("object");
         fs::write(&file, object(&[])).expect("writable");
-        let [text, rodata, data, table] = [0x20_0000, 0x20_1000, 0x20_2000, 0x20_4000].map(|base| Span { base, size: 0x1000 });
+        let [text, rodata, data, table] =
+            [0x20_0000, 0x20_1000, 0x20_2000, 0x20_4000].map(|base| Span { base, size: 0x1000 });
         let place = KernelPlacement { text, rodata, data, table, ..Default::default() };
         let program = Link { linker: &linker, folder: folder.path() }.kernel(&file, &place).expect("links");
         assert_eq!(program.entry, 0x20_0000);
-        assert_eq!(program.segments.iter().map(|segment| segment.address).collect::<Vec<_>>(), [0x20_0000, 0x20_1000, 0x20_2000]);
+        assert_eq!(
+            program.segments.iter().map(|segment| segment.address).collect::<Vec<_>>(),
+            [0x20_0000, 0x20_1000, 0x20_2000]
+        );
         assert_eq!(program.sizes, Sizes { text: 32, rodata: 12, data: 16, bss: 48 });
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! * [`cli`]: commands and options,
 //! * [`setup`]: finds or installs what is needed,
-//! * [`build`]: from app.toml and board.toml to `target/dist/BOARD/`,
+//! * [`build`]: from app.toml and board.toml to `target/dist/BOARD/`, in steps: [`compile`], [`link`] with [`script`]s,
+//!   [`assemble`], [`archive`]; and what it tells: [`map`], [`stack`], [`record`],
 //! * [`emulator`]: boots an image and talks to it,
 //! * [`run`]: the console on the terminal.
 
@@ -10,11 +11,14 @@
 
 mod archive;
 mod assemble;
+mod build;
 mod cli;
 mod compile;
 mod emulator;
 mod link;
+mod map;
 mod process;
+mod record;
 mod run;
 mod script;
 mod setup;
@@ -24,9 +28,12 @@ mod ui;
 mod workspace;
 
 use clap::Parser;
-use miette::{MietteHandlerOpts, Result};
+use manifest::ImageKind;
+use miette::{MietteHandlerOpts, Result, bail};
 
-use cli::{Cli, Command};
+use build::Artifacts;
+use cli::{Cli, Command, DistArgs};
+use setup::Need;
 use workspace::Workspace;
 
 fn main() -> Result<()> {
@@ -36,6 +43,32 @@ fn main() -> Result<()> {
     let workspace = Workspace::find()?;
     match cli.command {
         Command::Setup => setup::command(&workspace),
-        other => todo!("{other:?}"),
+        Command::Dist(args) => {
+            let artifacts = dist(&workspace, &args, Need::Build)?;
+            println!("{}", artifacts.image().display());
+            Ok(())
+        }
+        Command::Run(args) => {
+            let artifacts = dist(&workspace, &args.dist, Need::Run)?;
+            let options = emulator::Options::new(&args.machine, &artifacts.system);
+            run::run(&artifacts.system.board.run, &artifacts.image(), &options)
+        }
+        Command::Map(args) => {
+            print!("{}", map::text(&dist(&workspace, &args, Need::Build)?)?);
+            Ok(())
+        }
+        Command::Boards => {
+            for (name, description) in manifest::boards(&workspace.root)? {
+                println!("{name:<16} {description}");
+            }
+            Ok(())
+        }
+        Command::Test(_) | Command::Bench(_) => bail!("not yet there"),
     }
+}
+
+/// Builds the normal image.
+fn dist(workspace: &Workspace, args: &DistArgs, need: Need) -> Result<Artifacts> {
+    let tools = setup::ensure(workspace, need)?;
+    build::dist(workspace, &tools.toolchain, &build::Options::new(args, ImageKind::Normal))
 }

@@ -8,7 +8,7 @@ use miette::{IntoDiagnostic, Result, WrapErr, bail};
 
 use crate::cli::{Ip, Net};
 use crate::emulator::{
-    Forward, Launch, Options, PortChoice, Protocol, SERVICES, SerialTo, arguments, choose, host_address, worth_showing,
+    Forward, Options, PortChoice, Protocol, SERVICES, SerialTo, arguments, choose, host_address, worth_showing,
 };
 use crate::ui::say;
 
@@ -16,7 +16,7 @@ use crate::ui::say;
 ///
 /// # Errors
 /// If the emulator cannot be started or fails.
-pub fn run(launch: &Launch, image: &Path, options: &Options) -> Result<()> {
+pub fn run(launch: &manifest::Run, image: &Path, options: &Options) -> Result<()> {
     let forwards = if options.net == Net::User { choose(PortChoice::Fixed)? } else { Vec::new() };
     let mut command = Command::new(&launch.emulator);
     command.args(arguments(launch, image, options, &forwards, &SerialTo::Terminal)?).stderr(Stdio::piped());

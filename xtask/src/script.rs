@@ -71,7 +71,13 @@ mod tests {
 
     #[test]
     fn a_task_has_every_symbol_of_the_start_up_code() {
-        let place = TaskPlacement { text: span(0x1000), rodata: span(0x3000), data: span(0x4000), config: span(0x6000), ..Default::default() };
+        let place = TaskPlacement {
+            text: span(0x1000),
+            rodata: span(0x3000),
+            data: span(0x4000),
+            config: span(0x6000),
+            ..Default::default()
+        };
         let script = task(&place);
         for symbol in ["__data_start", "__data_end", "__data_load", "__bss_start", "__bss_end", "__config"] {
             assert_eq!(script.matches(&format!("{symbol} =")).count(), 1, "{symbol}");
@@ -83,7 +89,12 @@ mod tests {
 
     #[test]
     fn the_kernel_is_linked_high_and_loaded_low() {
-        let place = KernelPlacement { text: span(0x20_0000), stack: span(0x22_0000), table: span(0x30_0000), ..Default::default() };
+        let place = KernelPlacement {
+            text: span(0x20_0000),
+            stack: span(0x22_0000),
+            table: span(0x30_0000),
+            ..Default::default()
+        };
         let script = kernel(&place);
         for line in [
             "OFFSET = 0xffffff8000000000;",
@@ -95,7 +106,11 @@ mod tests {
             assert!(script.contains(line), "{line} is not in\n{script}");
         }
         for part in ["text", "rodata", "data"] {
-            assert!(script.contains(&format!("__kernel_{part}_start =")) && script.contains(&format!("__kernel_{part}_end =")), "{part}");
+            assert!(
+                script.contains(&format!("__kernel_{part}_start ="))
+                    && script.contains(&format!("__kernel_{part}_end =")),
+                "{part}"
+            );
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
+use manifest::Run;
 use miette::{Result, bail};
 
 use super::{Forward, Options, ports};
@@ -10,19 +11,6 @@ use crate::cli::{Ip, Net};
 
 /// Name of the network that the MAC is connected to, as the monitor knows it.
 pub(super) const NETDEV: &str = "net0";
-
-/// How to boot a board in the emulator: `[run]` of its board.toml.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launch {
-    /// Program.
-    pub emulator: String,
-    /// Arguments that choose the machine.
-    pub args: Vec<String>,
-    /// Index of the MAC among the machine's NICs.
-    pub nic: usize,
-    /// Index of the console among the machine's serial ports.
-    pub serial: usize,
-}
 
 /// Where the board's serial port goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +29,7 @@ pub enum SerialTo {
 /// # Errors
 /// If the network cannot be had as asked, or a path cannot be said to the emulator.
 pub fn arguments(
-    launch: &Launch,
+    launch: &Run,
     image: &Path,
     options: &Options,
     forwards: &[Forward],
@@ -184,8 +172,8 @@ mod tests {
     use crate::cli::MacAddress;
     use crate::emulator::Protocol;
 
-    fn launch() -> Launch {
-        Launch { emulator: "emulator".to_owned(), args: vec!["-M".to_owned(), "board".to_owned()], nic: 2, serial: 1 }
+    fn launch() -> Run {
+        Run { emulator: "emulator".to_owned(), args: vec!["-M".to_owned(), "board".to_owned()], nic: 2, serial: 1 }
     }
 
     fn line(options: &Options, forwards: &[Forward], serial: &SerialTo) -> String {

@@ -18,9 +18,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use abi::config::Value;
+use manifest::{Run, System};
 use miette::{IntoDiagnostic, Result, WrapErr, bail, miette};
 
-pub use command::{Launch, SerialTo, arguments, host_address};
+pub use command::{SerialTo, arguments, host_address};
 pub use ports::{Forward, PortChoice, Protocol, SERVICES, choose};
 pub use serial::{Serial, SerialError, worth_showing};
 
@@ -49,10 +51,56 @@ pub struct Options {
 }
 
 impl Options {
-    /// Takes what the command line says.
+    /// What the command line says, for an image of `system`.
     #[must_use]
-    pub fn from_args(machine: &MachineArgs) -> Self {
-        Self { net: machine.net.clone(), pcap: machine.pcap.clone(), icount: machine.icount, ..Self::default() }
+    pub fn new(machine: &MachineArgs, system: &System) -> Self {
+        let network = Network::of(system);
+        Self {
+            net: machine.net.clone(),
+            address: network.address,
+            gateway: network.gateway,
+            mac: network.mac,
+            pcap: machine.pcap.clone(),
+            icount: machine.icount,
+            ..Self::default()
+        }
+    }
+}
+
+/// What an image says of its own place in the network, in the `config` tables of its tasks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Network {
+    /// Own address; `None` if no task has one.
+    pub address: Option<Ip>,
+    /// Router.
+    pub gateway: Option<Ipv4Addr>,
+    /// Address of the MAC, if it is not left to the hardware.
+    pub mac: Option<MacAddress>,
+}
+
+impl Network {
+    /// Reads the values `address`, `gateway` and `mac`.
+    #[must_use]
+    pub fn of(system: &System) -> Self {
+        let value = |name: &str| {
+            system.tasks.iter().flat_map(|task| &task.values).find(|(key, _)| key == name).map(|(_, value)| value)
+        };
+        let bytes = |name: &str| match value(name) {
+            Some(Value::Bytes(bytes)) => Some(&bytes[..]),
+            _ => None,
+        };
+        Self {
+            address: match (bytes("address"), value("address")) {
+                (Some(&[a, b, c, d, prefix]), _) if prefix > 0 => Some(Ip::Static(Ipv4Addr::new(a, b, c, d), prefix)),
+                (_, Some(_)) => Some(Ip::Dhcp),
+                _ => None,
+            },
+            gateway: match bytes("gateway") {
+                Some(&[a, b, c, d]) if [a, b, c, d] != [0; 4] => Some(Ipv4Addr::new(a, b, c, d)),
+                _ => None,
+            },
+            mac: bytes("mac").and_then(|bytes| bytes.try_into().ok()).filter(|&mac| mac != [0; 6]).map(MacAddress),
+        }
     }
 }
 
@@ -78,7 +126,7 @@ impl Machine {
     ///
     /// # Errors
     /// If the emulator cannot be started, or ends at once; its own words are in the error.
-    pub fn start(launch: &Launch, image: &Path, options: &Options) -> Result<Self> {
+    pub fn start(launch: &Run, image: &Path, options: &Options) -> Result<Self> {
         // Between the choice of a free port and its use by the emulator somebody else may take it: then try again.
         let mut last = None;
         for _ in 0..3 {
@@ -91,7 +139,7 @@ impl Machine {
         Err(last.unwrap_or_else(|| miette!("no free ports")))
     }
 
-    fn start_with(launch: &Launch, image: &Path, options: &Options, forwards: Vec<Forward>) -> Result<Self> {
+    fn start_with(launch: &Run, image: &Path, options: &Options, forwards: Vec<Forward>) -> Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("leasehold-")
             .tempdir()
@@ -260,7 +308,7 @@ mod tests {
             assemble::elf(&[Segment { address: 0x20_0000, data, memory, flags: 5 }], 0x20_0000).expect("an ELF file");
         std::fs::write(&image, elf).expect("writable");
         let args = ["-M", "xlnx-zcu102", "-m", "512M", "-audio", "none"].map(str::to_owned).to_vec();
-        let launch = Launch { emulator: "qemu-system-aarch64".to_owned(), args, nic: 3, serial: 0 };
+        let launch = Run { emulator: "qemu-system-aarch64".to_owned(), args, nic: 3, serial: 0 };
         Machine::start(&launch, &image, options).expect("boots")
     }
 
@@ -309,7 +357,7 @@ mod tests {
 
     #[test]
     fn an_emulator_that_refuses_is_quoted() {
-        let launch = Launch {
+        let launch = Run {
             emulator: "qemu-system-aarch64".to_owned(),
             args: vec!["-M".to_owned(), "no-such-board".to_owned()],
             nic: 0,
