@@ -65,7 +65,8 @@ impl<M: Machine> Kernel<M> {
             let waits = &self.tasks[peer];
             match waits.state {
                 State::Sending(to) | State::AwaitingReply(to) if usize::from(to) == index => {
-                    self.complete_send(peer, KernelError::Dead.code(), 0, 0);
+                    let received = matches!(waits.state, State::AwaitingReply(_));
+                    self.complete_send(peer, KernelError::Dead.code(), usize::from(received), 0);
                 }
                 State::Receiving if waits.receive.from == Some(id) => {
                     let sequence = waits.notifications.sequence();

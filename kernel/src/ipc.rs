@@ -26,7 +26,10 @@ impl<M: Machine> Kernel<M> {
         if target.index() >= self.tasks.len() || task.slots & (1 << target.index()) == 0 {
             return Err(KernelError::NoCapability.into());
         }
-        let target = self.living(target).ok_or(KernelError::Dead)?;
+        let Some(target) = self.living(target) else {
+            self.tasks[me].context.set_result(1, 0);
+            return Err(KernelError::Dead.into());
+        };
         self.describe_message(me)?;
         let peer = &self.tasks[target];
         let waiting =

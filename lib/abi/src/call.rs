@@ -19,7 +19,8 @@ pub enum Call {
     ///
     /// In: 0 target [`TaskId`](crate::TaskId), 1 operation, 2 message address, 3 message length,
     /// 4 reply buffer address, 5 its capacity, 6 address of a [`SendExtra`] or 0.
-    /// Out: 0 [`Code`](crate::Code), 1 reply length, 2 frames received.
+    /// Out: 0 [`Code`](crate::Code), 1 reply length, 2 frames received. With [`Dead`](crate::KernelError::Dead),
+    /// 1 is 1 if the dead instance had received the message (frames sent with it are gone), else 0.
     Send = 1,
     /// Waits for a message or a notification.
     ///

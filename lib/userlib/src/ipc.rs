@@ -129,6 +129,7 @@ pub fn lease_both(data: &mut [u8]) -> Lease {
 ///
 /// Returns the code and the length of the reply. `frames`, if given, holds the frames to send and is replaced by those of
 /// the reply; after a kernel error it is as it was. The code may be a server's or a [`KernelError`]; see [`abi::code::check`].
+/// With [`KernelError::Dead`] the length is 1 if the dead instance had received the message (its frames are gone), else 0.
 #[inline]
 pub fn send(
     target: TaskId,
