@@ -6,3 +6,5 @@
 mod types;
 
 pub use types::*;
+
+include!(concat!(env!("OUT_DIR"), "/net.rs"));

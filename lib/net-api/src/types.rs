@@ -277,6 +277,32 @@ pub struct Accepted {
     pub peer: Endpoint,
 }
 
+/// An opened UDP socket.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct Bound {
+    /// The socket.
+    pub socket: SocketId,
+    /// Its port.
+    pub port: u16,
+    /// Keeps the layout free of padding.
+    pub reserved: u16,
+}
+
+/// A datagram that was received by copy.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct Datagram {
+    /// Who sent it.
+    pub peer: Endpoint,
+    /// Bytes of its payload, which may be more than the buffer took.
+    pub len: u32,
+}
+
 /// An echo reply.
 #[derive(
     Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
@@ -464,56 +490,7 @@ impl TcpState {
     }
 }
 
-/// Why the stack refused an operation: its response codes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u32)]
-pub enum NetError {
-    /// Not a socket of this client, or one of another kind.
-    BadSocket = 1,
-    /// An argument outside its documented range: more consumed or committed than was offered, a port of 0, a bad size.
-    BadArgument = 2,
-    /// The calling task has no window. Name it under `windows` of the stack in `app.toml`.
-    NoWindow = 3,
-    /// The window has no room for the buffers. Close a socket, ask for less, or give it more in `app.toml`.
-    NoMemory = 4,
-    /// All places for sockets are taken.
-    TooMany = 5,
-    /// The port is taken.
-    PortInUse = 6,
-    /// Nothing there yet. Wait for the notification, then ask again.
-    WouldBlock = 7,
-    /// The interface has no address, or no route leads there.
-    Unreachable = 8,
-    /// The connection is closed in this direction.
-    Closed = 9,
-    /// The datagram is too long, for the protocol or for the buffer.
-    TooLong = 10,
-}
-
-impl NetError {
-    const ALL: [Self; 10] = [
-        Self::BadSocket,
-        Self::BadArgument,
-        Self::NoWindow,
-        Self::NoMemory,
-        Self::TooMany,
-        Self::PortInUse,
-        Self::WouldBlock,
-        Self::Unreachable,
-        Self::Closed,
-        Self::TooLong,
-    ];
-
-    /// The error for a response code.
-    #[must_use]
-    pub fn from_code(code: u32) -> Option<Self> {
-        Self::ALL
-            .get((code as usize).checked_sub(1)?)
-            .copied()
-    }
-}
-
-impl core::fmt::Display for NetError {
+impl core::fmt::Display for crate::NetError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Self::BadSocket => "no such socket",
@@ -548,15 +525,6 @@ mod tests {
             assert_eq!(text.parse::<Address>(), Err(BadAddress), "{text}");
         }
         assert_eq!(std::format!("{:>9}|", Address([1, 2, 3, 4])), "  1.2.3.4|");
-    }
-
-    #[test]
-    fn errors_round_trip() {
-        for error in NetError::ALL {
-            assert_eq!(NetError::from_code(error as u32), Some(error));
-        }
-        assert_eq!(NetError::from_code(0), None);
-        assert_eq!(NetError::from_code(11), None);
     }
 
     #[test]

@@ -273,6 +273,24 @@ impl<'f> Clients<'f> {
         place.news = false;
     }
 
+    /// True if the client of a place wants to hear of news.
+    #[inline]
+    #[must_use]
+    pub const fn is_armed(&self, at: usize) -> bool {
+        self.places[at].armed
+    }
+
+    /// What the client was told last of a place.
+    #[must_use]
+    pub const fn told_last(&self, at: usize) -> &Step {
+        &self.places[at].told
+    }
+
+    /// No news of this place until [`Clients::told`]: its client is asking just now.
+    pub const fn disarm(&mut self, at: usize) {
+        self.places[at].armed = false;
+    }
+
     /// Compares a socket with what its client was told, and plans a notification if that is worth one.
     #[inline]
     pub fn offer(&mut self, at: usize, now: &Step) {

@@ -34,6 +34,12 @@ impl<'d, 'f, M: Mac> Device<'d, 'f, M> {
     pub const fn sender(link: &'d mut Link<'f, M>) -> Self {
         Self { link, packet: None }
     }
+
+    /// The time of this round.
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.link.now
+    }
 }
 
 /// What smoltcp is told of every device here.
