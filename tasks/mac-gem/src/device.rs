@@ -12,7 +12,7 @@ use crate::regs::{
     Design1, DmaConfig, Interrupt, NetworkConfig, NetworkControl, NetworkStatus, PhyMaintenance, Registers, TxStatus,
 };
 use crate::ring::{RX_BUFFER, RX_OFFSET};
-use crate::stats::{MacCounts, place};
+use crate::stats::{self, MacCounts};
 
 /// Reads of a status register before a wait is given up; an MDIO frame takes 64 MDIO clocks, some 30 us.
 const PATIENCE: u32 = 20_000;
@@ -212,13 +212,15 @@ impl Mac for Gem {
 
     fn take_counts(&mut self) -> MacCounts {
         let statistics = &self.registers.statistics;
-        let sum = |places: core::ops::RangeInclusive<usize>| {
-            places.fold(0u32, |sum, place| sum.wrapping_add(statistics[place].get()))
+        let sum = |places: core::ops::RangeInclusive<usize>| -> u64 {
+            places.map(|place| u64::from(statistics[place].get())).sum()
         };
         MacCounts {
-            received: statistics[place::RECEIVED].get(),
-            bad: sum(place::BAD).wrapping_add(sum(place::CHECKSUM)),
-            missed: sum(place::MISSED),
+            received: u64::from(statistics[stats::RECEIVED].get()),
+            bad: sum(stats::BAD) + sum(stats::CHECKSUM),
+            no_buffer: u64::from(statistics[stats::NO_BUFFER].get()),
+            overruns: u64::from(statistics[stats::OVERRUNS].get()),
+            collisions: sum(stats::COLLISIONS),
         }
     }
 

@@ -212,15 +212,34 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
         self.phy.link()
     }
 
+    /// Frames that the stack may bring for sending.
+    #[inline]
+    #[must_use]
+    pub const fn tx_room(&self) -> usize {
+        self.tx.room()
+    }
+
+    /// Frames that the transmit ring holds.
+    #[must_use]
+    pub const fn tx_len(&self) -> usize {
+        self.tx.len() - 1
+    }
+
+    /// Descriptors of the receive ring.
+    #[must_use]
+    pub const fn rx_len(&self) -> usize {
+        self.rx.len()
+    }
+
+    /// Another instance of the stack, or a new caller: what was lent to the one before may have come back in silence.
+    pub const fn new_caller(&mut self) {
+        self.recount = true;
+    }
+
     /// Frames that this task holds and that are in no ring.
     #[must_use]
     pub fn free_frames(&self) -> usize {
         self.free.len()
-    }
-
-    /// The MAC, for what this module does not do.
-    pub const fn mac(&mut self) -> &mut M {
-        &mut self.mac
     }
 
     /// One exchange with the stack.
@@ -228,7 +247,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
     /// `list` brings frames to send (marked `TX`) and used-up ones, and takes away received and free ones.
     #[inline]
     pub fn exchange(&mut self, list: &mut FrameList, ask: Ask) -> Answer {
-        self.stats.exchanges = self.stats.exchanges.wrapping_add(1);
+        self.stats.exchanges += 1;
         self.sort_in(list);
         let received = self.collect(list, ask);
         let sending = self.send();
@@ -251,7 +270,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
             if to_send && (ring::MIN_TX_FRAME..=ring::MAX_FRAME).contains(&len) && self.batch.push(*frame).is_ok() {
                 continue;
             }
-            self.stats.tx_refused += u32::from(to_send);
+            self.stats.tx_dropped += u64::from(to_send);
             // There is room for every frame of the pool.
             let _ = self.free.push(frame.handle);
         }
@@ -270,7 +289,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
         });
         if collected.broken != 0 {
             // Their buffers are back in the ring; QEMU's model must be told.
-            self.stats.rx_broken += collected.broken as u32;
+            self.stats.rx_broken += collected.broken as u64;
             self.rx.release();
             self.mac.kick(false);
         }
@@ -280,7 +299,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
         self.stats.rx_frames += collected.frames as u64;
         self.stats.rx_bytes += collected.bytes;
         self.stats.tx_frames += sent.frames as u64;
-        self.stats.tx_errors += sent.errors as u32;
+        self.stats.tx_errors += sent.errors as u64;
         match self.kernel.complete(list.as_slice()) {
             Ok(()) => collected.frames,
             Err(_) => self.complete_each(list),
@@ -314,7 +333,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
             self.give_up_last();
         }
         let refused = arm::transmit(&mut self.kernel, &mut self.tx, &self.pool, &mut self.batch);
-        self.stats.stale += refused as u32;
+        self.stats.stale += refused as u64;
         true
     }
 
@@ -322,7 +341,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
     #[cold]
     fn give_up_last(&mut self) {
         if let Some(frame) = self.batch.pop() {
-            self.stats.tx_errors += 1;
+            self.stats.tx_dropped += 1;
             let _ = self.free.push(frame.handle);
         }
     }
@@ -350,7 +369,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
             return 0;
         }
         let refused = arm::receive(&mut self.kernel, &mut self.rx, &self.pool, &mut self.batch);
-        self.stats.stale += refused as u32;
+        self.stats.stale += refused as u64;
         self.recount |= refused > 0;
         self.batch.len()
     }
@@ -421,7 +440,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
     /// At an interrupt, which the kernel has masked. Returns true if the stack must be told; its exchange will unmask.
     #[inline]
     pub fn interrupt(&mut self) -> bool {
-        self.stats.interrupts = self.stats.interrupts.wrapping_add(1);
+        self.stats.interrupts += 1;
         self.masked = true;
         let events = self.mac.take_events();
         self.handle(events);
@@ -462,7 +481,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
                 Err(_) => self.stats.stale += 1,
             }
         }
-        self.stats.tx_errors += unsent as u32;
+        self.stats.tx_errors += unsent as u64;
         self.stats.tx_restarts += 1;
         self.mac.start_transmitter(self.tx.address());
     }
@@ -471,7 +490,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
     #[cold]
     fn restart_receiver(&mut self) {
         self.mac.stop_receiver();
-        self.stats.rx_lost += self.rx.rewind(&self.pool) as u32;
+        self.stats.rx_lost += self.rx.rewind(&self.pool) as u64;
         self.stats.rx_restarts += 1;
         self.mac.start_receiver(self.rx.address());
     }
@@ -511,11 +530,10 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
     /// Restarts the receiver if it takes nothing though it has buffers and frames go by. A line that is merely idle has no errors.
     fn watch_receiver(&mut self) {
         let counts = self.mac.take_counts();
-        self.stats.rx_bad = self.stats.rx_bad.wrapping_add(counts.bad);
-        self.stats.rx_missed = self.stats.rx_missed.wrapping_add(counts.missed);
+        self.stats.mac.add(&counts);
         if counts.received > 0 || !self.rx.has_free_buffer() {
             self.failed_ticks = 0;
-        } else if counts.missed > 0 {
+        } else if counts.no_buffer + counts.overruns > 0 {
             self.failed_ticks += 1;
         }
         if self.failed_ticks >= HANG_TICKS {
@@ -549,7 +567,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
                 let _ = list.push(free_frame(handle));
             });
             self.stats.tx_frames += sent.frames as u64;
-            self.stats.tx_errors += sent.errors as u32;
+            self.stats.tx_errors += sent.errors as u64;
             if self.kernel.complete(list.as_slice()).is_err() {
                 self.complete_each(&mut list);
             }
@@ -590,7 +608,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
     pub fn reply_refused(&mut self, list: &mut FrameList) {
         self.refused = true;
         for frame in list.as_slice() {
-            self.stats.rx_lost += u32::from(frame.meta & ring::TX == 0);
+            self.stats.rx_lost += u64::from(frame.meta & ring::TX == 0);
             let _ = self.free.push(frame.handle);
         }
         list.clear();

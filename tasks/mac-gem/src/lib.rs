@@ -9,7 +9,9 @@
 //! * [`driver`]: an exchange with the stack, an interrupt, a tick,
 //! * [`device`]: the MAC behind the driver's trait: set-up, doorbell, events,
 //! * [`phy`]: negotiation and link,
-//! * [`stats`]: what is counted.
+//! * [`stats`]: what is counted,
+//! * [`server`]: all of it as server of `mac-api`,
+//! * [`system`]: the real kernel and memory.
 
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
@@ -23,6 +25,8 @@ mod model;
 pub mod phy;
 pub mod regs;
 pub mod ring;
+pub mod server;
 pub mod stats;
+pub mod system;
 #[cfg(test)]
 mod tests;

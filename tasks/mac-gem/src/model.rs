@@ -81,7 +81,7 @@ pub struct World {
     pub receiver_starts: u32,
     pub transmitter_starts: u32,
     pub doorbells: u32,
-    pub broken: u32,
+    pub broken: u64,
     pub refuse_next: bool,
     pub partner_link: bool,
     pub speed: Option<Link>,
@@ -144,7 +144,7 @@ impl World {
             return;
         };
         if self.hung {
-            self.counts.missed += 1;
+            self.counts.no_buffer += 1;
             return;
         }
         let frame = self.frame_at(address & rx_address::ADDRESS);
@@ -158,7 +158,7 @@ impl World {
             Arrival::NoStart => rx_status::END | 60,
             Arrival::Empty => whole,
         };
-        self.broken += u32::from(!matches!(arrival, Arrival::Good(_)));
+        self.broken += u64::from(!matches!(arrival, Arrival::Good(_)));
         *self.word(at + 4) = status;
         *self.word(at) |= rx_address::USED;
         self.rx_at = if address & rx_address::WRAP != 0 { self.rx_base } else { at + 8 };

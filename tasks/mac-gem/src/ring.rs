@@ -350,11 +350,16 @@ impl<W: Words, const N: usize> TxRing<W, N> {
         self.words.device_address()
     }
 
-    /// Frames in the ring, sent ones included.
-    #[inline]
+    /// Descriptors in the ring.
     #[must_use]
-    pub const fn queued(&self) -> usize {
-        self.places.used
+    pub const fn len(&self) -> usize {
+        self.places.len
+    }
+
+    /// True if no frame is in the ring, sent or not.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.places.used == 0
     }
 
     /// Frames that can be queued.
