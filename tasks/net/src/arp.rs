@@ -97,8 +97,7 @@ impl<F> Neighbours<F> {
     }
 
     fn find(&mut self, ip: Ipv4Address) -> Option<usize> {
-        let hit =
-            |entry: &Entry<F>| entry.ip.to_bits() == ip.to_bits() && entry.state != State::Free;
+        let hit = |entry: &Entry<F>| entry.ip.to_bits() == ip.to_bits() && entry.state != State::Free;
         if hit(&self.entries[self.last]) {
             return Some(self.last);
         }
@@ -124,10 +123,7 @@ impl<F> Neighbours<F> {
             entry.tries = 1;
             entry.due = now + REPEAT;
         }
-        Resolution::Wait {
-            ask,
-            dropped: entry.wait(packet),
-        }
+        Resolution::Wait { ask, dropped: entry.wait(packet) }
     }
 
     /// Notes an address from a valid ARP packet. `create` if it was meant for us; others only refresh what is known.
@@ -167,11 +163,7 @@ impl<F> Neighbours<F> {
             }
             if entry.tries >= TRIES || !needed {
                 entry.state = State::Free;
-                entry
-                    .waiting
-                    .iter_mut()
-                    .filter_map(Option::take)
-                    .for_each(&mut drop);
+                entry.waiting.iter_mut().filter_map(Option::take).for_each(&mut drop);
                 continue;
             }
             entry.tries += 1;
@@ -189,31 +181,20 @@ impl<F> Neighbours<F> {
     /// When [`Neighbours::tick`] has something to do next.
     #[must_use]
     pub fn next_due(&self) -> Option<Instant> {
-        self.entries
-            .iter()
-            .filter(|entry| entry.state != State::Free)
-            .map(|entry| entry.due)
-            .min()
+        self.entries.iter().filter(|entry| entry.state != State::Free).map(|entry| entry.due).min()
     }
 
     /// Forgets everything, for a new network. Packets that wait are dropped.
     pub fn clear(&mut self, mut drop: impl FnMut(F)) {
         for entry in &mut self.entries {
             entry.state = State::Free;
-            entry
-                .waiting
-                .iter_mut()
-                .filter_map(Option::take)
-                .for_each(&mut drop);
+            entry.waiting.iter_mut().filter_map(Option::take).for_each(&mut drop);
         }
     }
 
     /// Neighbours known: address, hardware address.
     pub fn known(&self) -> impl Iterator<Item = (Ipv4Address, EthernetAddress)> + '_ {
-        self.entries
-            .iter()
-            .filter(|entry| entry.state == State::Known)
-            .map(|entry| (entry.ip, entry.mac))
+        self.entries.iter().filter(|entry| entry.state == State::Known).map(|entry| (entry.ip, entry.mac))
     }
 
     /// An entry for a new neighbour: a free one, else the oldest unanswered one, else the one unused for longest.
@@ -223,9 +204,7 @@ impl<F> Neighbours<F> {
             State::Asked => (1, entry.used),
             State::Known => (2, entry.used),
         };
-        let at = (0..ENTRIES)
-            .min_by_key(|&at| rank(&self.entries[at]))
-            .unwrap_or(0);
+        let at = (0..ENTRIES).min_by_key(|&at| rank(&self.entries[at])).unwrap_or(0);
         let entry = &mut self.entries[at];
         entry.state = State::Asked;
         entry.ip = ip;
@@ -276,23 +255,11 @@ mod tests {
     #[test]
     fn packets_wait_for_the_answer_in_order() {
         let mut table = Neighbours::new();
-        assert!(matches!(
-            table.resolve(ip(1), 1u32, at(0)),
-            Resolution::Wait {
-                ask: true,
-                dropped: None
-            }
-        ));
+        assert!(matches!(table.resolve(ip(1), 1u32, at(0)), Resolution::Wait { ask: true, dropped: None }));
         for packet in 2..=4 {
-            assert!(matches!(
-                table.resolve(ip(1), packet, at(0)),
-                Resolution::Wait { ask: false, .. }
-            ));
+            assert!(matches!(table.resolve(ip(1), packet, at(0)), Resolution::Wait { ask: false, .. }));
         }
-        let Resolution::Wait {
-            dropped: Some(1), ..
-        } = table.resolve(ip(1), 5, at(0))
-        else {
+        let Resolution::Wait { dropped: Some(1), .. } = table.resolve(ip(1), 5, at(0)) else {
             panic!("the oldest packet must make room")
         };
         table.learn(ip(1), MAC, true, at(0));
@@ -307,28 +274,13 @@ mod tests {
     fn an_absent_neighbour_is_given_up_and_blocks_nobody() {
         let mut table = Neighbours::new();
         table.resolve(ip(1), 1u32, at(0));
-        assert!(matches!(
-            table.resolve(ip(2), 2, at(0)),
-            Resolution::Wait { ask: true, .. }
-        ));
+        assert!(matches!(table.resolve(ip(2), 2, at(0)), Resolution::Wait { ask: true, .. }));
         table.learn(ip(2), MAC, true, at(0));
         assert_eq!(table.take_waiting(ip(2)), Some((2, MAC)));
-        let everyone = Ask {
-            ip: ip(1),
-            to: EthernetAddress::BROADCAST,
-        };
-        assert_eq!(
-            asks(&mut table, Instant::from_millis(500)),
-            (std::vec![], std::vec![])
-        );
-        assert_eq!(
-            asks(&mut table, at(1)),
-            (std::vec![everyone], std::vec![])
-        );
-        assert_eq!(
-            asks(&mut table, at(2)),
-            (std::vec![everyone], std::vec![])
-        );
+        let everyone = Ask { ip: ip(1), to: EthernetAddress::BROADCAST };
+        assert_eq!(asks(&mut table, Instant::from_millis(500)), (std::vec![], std::vec![]));
+        assert_eq!(asks(&mut table, at(1)), (std::vec![everyone], std::vec![]));
+        assert_eq!(asks(&mut table, at(2)), (std::vec![everyone], std::vec![]));
         assert_eq!(asks(&mut table, at(3)), (std::vec![], std::vec![1]));
         // Only the answered one is left: no deadline in the past stays behind.
         assert_eq!(table.next_due(), Some(at(60)));
@@ -341,10 +293,7 @@ mod tests {
         table.resolve(ip(1), 1u32, at(59));
         let ask = Ask { ip: ip(1), to: MAC };
         assert_eq!(asks(&mut table, at(60)).0, [ask]);
-        assert!(matches!(
-            table.resolve(ip(1), 2, at(60)),
-            Resolution::Send(..)
-        ));
+        assert!(matches!(table.resolve(ip(1), 2, at(60)), Resolution::Send(..)));
         table.learn(ip(1), MAC, false, at(60));
         assert_eq!(asks(&mut table, at(61)).0, []);
         // Nobody used it for a minute: forgotten without a request.

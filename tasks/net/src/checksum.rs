@@ -44,18 +44,10 @@ impl Sum {
     /// Adds the pseudo-header of TCP and UDP (RFC 793, section 3.1): addresses, protocol, length of header and payload.
     #[inline]
     #[must_use]
-    pub fn pseudo_header(
-        self,
-        source: Ipv4Address,
-        target: Ipv4Address,
-        protocol: u8,
-        len: u16,
-    ) -> Self {
+    pub fn pseudo_header(self, source: Ipv4Address, target: Ipv4Address, protocol: u8, len: u16) -> Self {
         let source = u32::from_ne_bytes(source.octets());
         let target = u32::from_ne_bytes(target.octets());
-        Self(self.0 + u64::from(source) + u64::from(target))
-            .word(u16::from(protocol))
-            .word(len)
+        Self(self.0 + u64::from(source) + u64::from(target)).word(u16::from(protocol)).word(len)
     }
 
     /// The folded sum in network order as a number: `0xffff` if the data included a right checksum.
@@ -94,13 +86,8 @@ fn fold(sum: u64) -> u16 {
 #[inline]
 fn short_sum(data: &[u8]) -> u64 {
     let (pairs, last) = data.as_chunks::<2>();
-    let sum: u64 = pairs
-        .iter()
-        .map(|pair| u64::from(u16::from_ne_bytes(*pair)))
-        .sum();
-    sum + last
-        .first()
-        .map_or(0, |&byte| u64::from(u16::from_ne_bytes([byte, 0])))
+    let sum: u64 = pairs.iter().map(|pair| u64::from(u16::from_ne_bytes(*pair))).sum();
+    sum + last.first().map_or(0, |&byte| u64::from(u16::from_ne_bytes([byte, 0])))
 }
 
 /// Sum of bytes that are aligned to eight and of which there is a multiple of eight.
@@ -117,10 +104,7 @@ fn aligned_sum(data: &[u8]) -> u64 {
             *lane += (word & 0xffff_ffff) + (word >> 32);
         }
     }
-    let rest: u64 = rest
-        .iter()
-        .map(|&word| (word & 0xffff_ffff) + (word >> 32))
-        .sum();
+    let rest: u64 = rest.iter().map(|&word| (word & 0xffff_ffff) + (word >> 32)).sum();
     lanes.iter().sum::<u64>() + rest
 }
 

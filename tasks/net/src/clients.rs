@@ -176,27 +176,15 @@ impl<'f> Clients<'f> {
 
     /// All clients with their numbers.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (usize, &mut Client<'f>)> {
-        self.clients
-            .iter_mut()
-            .enumerate()
-            .filter_map(|(number, client)| Some((number, client.as_mut()?)))
+        self.clients.iter_mut().enumerate().filter_map(|(number, client)| Some((number, client.as_mut()?)))
     }
 
     /// Takes a free place for a client.
     ///
     /// # Errors
     /// [`NetError::TooMany`].
-    pub fn open(
-        &mut self,
-        client: usize,
-        kind: Kind,
-        capacity: usize,
-    ) -> Result<SocketId, NetError> {
-        let at = self
-            .places
-            .iter()
-            .position(|place| place.kind == Kind::Free)
-            .ok_or(NetError::TooMany)?;
+    pub fn open(&mut self, client: usize, kind: Kind, capacity: usize) -> Result<SocketId, NetError> {
+        let at = self.places.iter().position(|place| place.kind == Kind::Free).ok_or(NetError::TooMany)?;
         let place = &mut self.places[at];
         place.kind = kind;
         place.client = client;
@@ -241,9 +229,7 @@ impl<'f> Clients<'f> {
 
     /// Places of a client: number and kind.
     pub fn places_of(&self, client: usize) -> impl Iterator<Item = (usize, Kind)> + '_ {
-        self.places()
-            .filter(move |&(_, owner, _)| owner == client)
-            .map(|(at, _, kind)| (at, kind))
+        self.places().filter(move |&(_, owner, _)| owner == client).map(|(at, _, kind)| (at, kind))
     }
 
     /// All places in use: number, client, kind.
@@ -304,11 +290,7 @@ impl<'f> Clients<'f> {
         let half = place.capacity / 2;
         let more_room = now.state & state::MAY_SEND != 0
             && (room(now) >= half && room(told) < half || now.unsent == 0 && told.unsent != 0);
-        if now.readable_total > told.readable_total
-            || now.state != told.state
-            || now.cause != told.cause
-            || more_room
-        {
+        if now.readable_total > told.readable_total || now.state != told.state || now.cause != told.cause || more_room {
             self.wake(at);
         }
     }
@@ -344,19 +326,11 @@ mod tests {
     const TWO: TaskId = TaskId::new(4, 0);
 
     fn step(readable_total: u32, unsent: u32) -> Step {
-        Step {
-            readable_total,
-            unsent,
-            state: state::MAY_SEND,
-            ..Step::default()
-        }
+        Step { readable_total, unsent, state: state::MAY_SEND, ..Step::default() }
     }
 
     fn posts(clients: &mut Clients<'_>) -> usize {
-        clients
-            .iter_mut()
-            .filter_map(|(_, client)| core::mem::take(&mut client.post).then_some(()))
-            .count()
+        clients.iter_mut().filter_map(|(_, client)| core::mem::take(&mut client.post).then_some(())).count()
     }
 
     #[test]
@@ -375,14 +349,8 @@ mod tests {
         clients.close(socket.place());
         assert_eq!(clients.kind(one, socket), Err(NetError::BadSocket));
         assert_ne!(clients.open(one, Kind::Udp(0), 10), Ok(socket));
-        assert_eq!(
-            clients.number(TaskId::new(5, 0)),
-            Err(NetError::NoWindow)
-        );
-        assert_eq!(
-            clients.number(TaskId(u32::MAX)),
-            Err(NetError::NoWindow)
-        );
+        assert_eq!(clients.number(TaskId::new(5, 0)), Err(NetError::NoWindow));
+        assert_eq!(clients.number(TaskId(u32::MAX)), Err(NetError::NoWindow));
     }
 
     #[test]

@@ -4,9 +4,7 @@
 //! is built in the frame that the MAC will read. The interface ends at IP, so the adapter adds nothing to a packet and takes nothing away;
 //! checksums are the business of [`crate::stack`] on the way in and of the MAC on the way out.
 
-use smoltcp::phy::{
-    ChecksumCapabilities, Device as SmoltcpDevice, DeviceCapabilities, Medium, RxToken, TxToken,
-};
+use smoltcp::phy::{ChecksumCapabilities, Device as SmoltcpDevice, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
 
 use crate::link::{Link, Mac, Tx};
@@ -23,10 +21,7 @@ impl<'d, 'f, M: Mac> Device<'d, 'f, M> {
     /// A device that has received `packet`.
     #[inline]
     pub const fn with(link: &'d mut Link<'f, M>, packet: &'d [u8]) -> Self {
-        Self {
-            link,
-            packet: Some(packet),
-        }
+        Self { link, packet: Some(packet) }
     }
 
     /// A device that only sends.
@@ -65,22 +60,13 @@ impl<'f, M: Mac> SmoltcpDevice for Device<'_, 'f, M> {
     #[inline]
     fn receive(&mut self, _now: Instant) -> Option<(Received<'_>, Sender<'_, 'f, M>)> {
         let packet = self.packet.take()?;
-        Some((
-            Received(packet),
-            Sender {
-                link: self.link,
-                frame: None,
-            },
-        ))
+        Some((Received(packet), Sender { link: self.link, frame: None }))
     }
 
     #[inline]
     fn transmit(&mut self, _now: Instant) -> Option<Sender<'_, 'f, M>> {
         let frame = self.link.frame()?;
-        Some(Sender {
-            link: self.link,
-            frame: Some(frame),
-        })
+        Some(Sender { link: self.link, frame: Some(frame) })
     }
 
     fn capabilities(&self) -> DeviceCapabilities {

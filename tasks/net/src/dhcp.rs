@@ -4,9 +4,7 @@
 //! smoltcp's client would need an Ethernet interface, and ours ends at IP (see [`crate::arp`] for why); the message format is smoltcp's.
 
 use smoltcp::time::{Duration, Instant};
-use smoltcp::wire::{
-    DhcpMessageType, DhcpPacket, DhcpRepr, EthernetAddress, Ipv4Address, Ipv4Cidr,
-};
+use smoltcp::wire::{DhcpMessageType, DhcpPacket, DhcpRepr, EthernetAddress, Ipv4Address, Ipv4Cidr};
 
 /// Port of clients.
 pub const CLIENT_PORT: u16 = 68;
@@ -65,17 +63,9 @@ enum State {
     /// Looks for a server.
     Searching,
     /// Asks for what a server offered.
-    Requesting {
-        offered: Ipv4Address,
-        server: Ipv4Address,
-        left: u32,
-    },
+    Requesting { offered: Ipv4Address, server: Ipv4Address, left: u32 },
     /// Has an address.
-    Bound {
-        lease: Lease,
-        rebind_at: Instant,
-        expires_at: Instant,
-    },
+    Bound { lease: Lease, rebind_at: Instant, expires_at: Instant },
 }
 
 /// The client.
@@ -94,14 +84,7 @@ impl Dhcp {
     /// A client that searches at once. `seed` makes its transaction numbers differ from those of other devices.
     #[must_use]
     pub fn new(mac: EthernetAddress, seed: u32, now: Instant) -> Self {
-        Self {
-            mac,
-            state: State::Searching,
-            transaction: seed,
-            due: now,
-            wait: FIRST_WAIT,
-            began: now,
-        }
+        Self { mac, state: State::Searching, transaction: seed, due: now, wait: FIRST_WAIT, began: now }
     }
 
     /// Starts over, as after the link was down: asks for the old address first, if there is one.
@@ -123,11 +106,7 @@ impl Dhcp {
     }
 
     /// Writes the message that is due, if any, and reports a lease that ran out.
-    pub fn poll(
-        &mut self,
-        now: Instant,
-        buffer: &mut [u8; MESSAGE_SIZE],
-    ) -> (Option<Change>, Option<Outgoing>) {
+    pub fn poll(&mut self, now: Instant, buffer: &mut [u8; MESSAGE_SIZE]) -> (Option<Change>, Option<Outgoing>) {
         let mut change = None;
         if let State::Bound { expires_at, .. } = self.state
             && now >= expires_at
@@ -148,19 +127,13 @@ impl Dhcp {
     pub fn receive(&mut self, now: Instant, payload: &[u8]) -> Option<Change> {
         let packet = DhcpPacket::new_checked(payload).ok()?;
         let message = DhcpRepr::parse(&packet).ok()?;
-        if message.transaction_id != self.transaction
-            || message.client_hardware_address != self.mac
-        {
+        if message.transaction_id != self.transaction || message.client_hardware_address != self.mac {
             return None;
         }
         let server = message.server_identifier?;
         match (self.state, message.message_type) {
             (State::Searching, DhcpMessageType::Offer) if usable(message.your_ip) => {
-                self.state = State::Requesting {
-                    offered: message.your_ip,
-                    server,
-                    left: REQUESTS,
-                };
+                self.state = State::Requesting { offered: message.your_ip, server, left: REQUESTS };
                 self.due = now;
                 self.wait = FIRST_WAIT;
                 None
@@ -168,9 +141,7 @@ impl Dhcp {
             (State::Requesting { server: asked, .. }, DhcpMessageType::Ack) if asked == server => {
                 self.bind(now, &packet, &message, server)
             }
-            (State::Bound { .. }, DhcpMessageType::Ack) => {
-                self.bind(now, &packet, &message, server)
-            }
+            (State::Bound { .. }, DhcpMessageType::Ack) => self.bind(now, &packet, &message, server),
             (State::Requesting { server: asked, .. }, DhcpMessageType::Nak) if asked == server => {
                 self.search(now);
                 None
@@ -188,10 +159,7 @@ impl Dhcp {
         self.due = now;
         self.wait = FIRST_WAIT;
         self.began = now;
-        self.transaction = self
-            .transaction
-            .wrapping_mul(1_664_525)
-            .wrapping_add(1_013_904_223);
+        self.transaction = self.transaction.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
     }
 
     fn bind(
@@ -212,22 +180,14 @@ impl Dhcp {
             .and_then(|option| option.data.first_chunk::<4>())
             .map(|bytes| Ipv4Address::from(*bytes))
             .filter(|&router| usable(router));
-        let lease = Lease {
-            address: Ipv4Cidr::new(message.your_ip, mask.leading_ones() as u8),
-            gateway,
-            server,
-        };
+        let lease = Lease { address: Ipv4Cidr::new(message.your_ip, mask.leading_ones() as u8), gateway, server };
         let seconds = u64::from(message.lease_duration.unwrap_or(DEFAULT_LEASE).max(60));
         let renew = message.renew_duration.map_or(seconds / 2, u64::from);
         let rebind = message.rebind_duration.map_or(seconds * 7 / 8, u64::from);
         let rebind = rebind.min(seconds);
         let after = |seconds| now + Duration::from_secs(seconds);
         let before = self.state;
-        self.state = State::Bound {
-            lease,
-            rebind_at: after(rebind),
-            expires_at: after(seconds),
-        };
+        self.state = State::Bound { lease, rebind_at: after(rebind), expires_at: after(seconds) };
         self.due = after(renew.min(rebind));
         match before {
             State::Bound { lease: old, .. } if old == lease => None,
@@ -268,11 +228,7 @@ impl Dhcp {
                 self.due = now + self.wait;
                 self.wait = (self.wait * 2).min(MAX_WAIT);
             }
-            State::Requesting {
-                offered,
-                server,
-                left,
-            } => {
+            State::Requesting { offered, server, left } => {
                 *left -= 1;
                 message.message_type = DhcpMessageType::Request;
                 message.requested_ip = Some(*offered);
@@ -280,11 +236,7 @@ impl Dhcp {
                 self.due = now + self.wait;
                 self.wait = (self.wait * 2).min(MAX_WAIT);
             }
-            State::Bound {
-                lease,
-                rebind_at,
-                expires_at,
-            } => {
+            State::Bound { lease, rebind_at, expires_at } => {
                 message.message_type = DhcpMessageType::Request;
                 message.broadcast = false;
                 message.client_ip = lease.address.address();
@@ -304,20 +256,13 @@ impl Dhcp {
         let room = buffer.get_mut(..len)?;
         message.emit(&mut DhcpPacket::new_unchecked(room)).ok()?;
         // Old relays expect the length of a BOOTP message.
-        Some(Outgoing {
-            source,
-            target,
-            len: MESSAGE_SIZE,
-        })
+        Some(Outgoing { source, target, len: MESSAGE_SIZE })
     }
 }
 
 /// True if a host can have this address.
 fn usable(address: Ipv4Address) -> bool {
-    !address.is_unspecified()
-        && !address.is_broadcast()
-        && !address.is_multicast()
-        && !address.is_loopback()
+    !address.is_unspecified() && !address.is_broadcast() && !address.is_multicast() && !address.is_loopback()
 }
 
 #[cfg(test)]
@@ -350,9 +295,7 @@ mod tests {
             ..request
         };
         let mut bytes = std::vec![0; reply.buffer_len()];
-        reply
-            .emit(&mut DhcpPacket::new_unchecked(&mut bytes[..]))
-            .expect("room");
+        reply.emit(&mut DhcpPacket::new_unchecked(&mut bytes[..])).expect("room");
         bytes
     }
 
@@ -367,17 +310,10 @@ mod tests {
         let mut client = Dhcp::new(MAC, 1, at(0));
         let (discover, to) = sent(&mut client, at(0)).expect("discover");
         assert_eq!(to.target, Ipv4Address::BROADCAST);
-        assert_eq!(
-            client.receive(at(0), &answer(&discover, DhcpMessageType::Offer)),
-            None
-        );
+        assert_eq!(client.receive(at(0), &answer(&discover, DhcpMessageType::Offer)), None);
         let (request, _) = sent(&mut client, at(0)).expect("request");
         let change = client.receive(at(0), &answer(&request, DhcpMessageType::Ack));
-        let lease = Lease {
-            address: Ipv4Cidr::new(OURS, 24),
-            gateway: Some(SERVER),
-            server: SERVER,
-        };
+        let lease = Lease { address: Ipv4Cidr::new(OURS, 24), gateway: Some(SERVER), server: SERVER };
         assert_eq!(change, Some(Change::Bound(lease)));
         client
     }
@@ -389,10 +325,7 @@ mod tests {
         let (renewal, to) = sent(&mut client, at(500)).expect("renewal at half time");
         assert_eq!((to.source, to.target), (OURS, SERVER));
         // The same lease again is no change, but a new term.
-        assert_eq!(
-            client.receive(at(500), &answer(&renewal, DhcpMessageType::Ack)),
-            None
-        );
+        assert_eq!(client.receive(at(500), &answer(&renewal, DhcpMessageType::Ack)), None);
         assert_eq!(client.next_due(), at(1000));
     }
 
@@ -415,9 +348,7 @@ mod tests {
     #[test]
     fn repeats_with_growing_pauses() {
         let mut client = Dhcp::new(MAC, 1, at(0));
-        let times: std::vec::Vec<i64> = (0..100)
-            .filter(|&now| sent(&mut client, at(now)).is_some())
-            .collect();
+        let times: std::vec::Vec<i64> = (0..100).filter(|&now| sent(&mut client, at(now)).is_some()).collect();
         assert_eq!(times, [0, 2, 6, 14, 30, 62, 94]);
     }
 
@@ -433,10 +364,7 @@ mod tests {
         let (request, _) = sent(&mut client, at(0)).expect("request");
         client.receive(at(0), &answer(&request, DhcpMessageType::Nak));
         assert_eq!(client.state, State::Searching);
-        assert_ne!(
-            sent(&mut client, at(0)).expect("new search").0[4..8],
-            discover[4..8]
-        );
+        assert_ne!(sent(&mut client, at(0)).expect("new search").0[4..8], discover[4..8]);
     }
 
     #[test]

@@ -62,8 +62,7 @@ pub fn receive<M: Mac>(
 /// Sends a request back as a reply. Only the type differs, so the checksum is adjusted, not computed (RFC 1624).
 fn reply<M: Mac>(link: &mut Link<'_, M>, header: &Ipv4Header, message: &[u8]) {
     let answer = Ipv4Header::new(header.target, header.source, ICMP, message.len());
-    let (checksum, carry) =
-        word(message, 2).overflowing_add(u16::from_be_bytes([ECHO_REQUEST - ECHO_REPLY, 0]));
+    let (checksum, carry) = word(message, 2).overflowing_add(u16::from_be_bytes([ECHO_REQUEST - ECHO_REPLY, 0]));
     let checksum = checksum + u16::from(carry);
     let sent = link.send_with(answer, message.len(), |offset, room| {
         room.copy_from_slice(&message[offset..offset + room.len()]);
@@ -86,9 +85,10 @@ fn answered<M: Mac>(
     let sequence = word(message, 6);
     let client = clients.get(number)?;
     let from = header.source.octets();
-    let ping = client.pings.iter_mut().find(
-        |ping| matches!(ping, Ping::Sent(to, sent, _) if *to == from && *sent == sequence),
-    )?;
+    let ping = client
+        .pings
+        .iter_mut()
+        .find(|ping| matches!(ping, Ping::Sent(to, sent, _) if *to == from && *sent == sequence))?;
     let Ping::Sent(_, _, at) = *ping else {
         return None;
     };

@@ -4,9 +4,7 @@
 //! pads the frame, and leaves it in the books for the next exchange with the driver.
 
 use smoltcp::time::Instant;
-use smoltcp::wire::{
-    ArpOperation, ArpPacket, ArpRepr, EthernetAddress, Ipv4Address, Ipv4Cidr,
-};
+use smoltcp::wire::{ArpOperation, ArpPacket, ArpRepr, EthernetAddress, Ipv4Address, Ipv4Cidr};
 
 use abi::MAX_FRAME_LIST;
 use net_api::Statistics;
@@ -14,8 +12,7 @@ use net_api::Statistics;
 use crate::arp::{Ask, Neighbours, Resolution};
 use crate::checksum::Sum;
 use crate::packet::{
-    self, ETHERNET_HEADER, ETHERTYPE_ARP, ETHERTYPE_IPV4, IPV4_HEADER, Ipv4Header, MIN_FRAME, MTU,
-    UDP, UDP_HEADER,
+    self, ETHERNET_HEADER, ETHERTYPE_ARP, ETHERTYPE_IPV4, IPV4_HEADER, Ipv4Header, MIN_FRAME, MTU, UDP, UDP_HEADER,
 };
 
 /// Most frames of the pool.
@@ -41,12 +38,19 @@ pub struct Exchanged {
     pub received: usize,
     /// More wait at the driver.
     pub more: bool,
+    /// Frames for sending that the driver took.
+    pub sent: usize,
+    /// Frames for sending that it will take next time.
+    pub room: usize,
+    /// The link is up.
+    pub link_up: bool,
 }
 
 /// The MAC driver, as the stack sees it.
 pub trait Mac {
-    /// Gives the driver the first outgoing frames of the books, as many as one list takes, and enters what it answers.
-    fn exchange(&mut self, books: &Books) -> Exchanged;
+    /// Gives the driver the first outgoing frames of the books, as many as one list takes and not more than `room` to send, and
+    /// enters what it answers.
+    fn exchange(&mut self, books: &Books, room: usize) -> Exchanged;
 }
 
 /// No free frame, or no way there.
@@ -90,18 +94,19 @@ pub struct Link<'f, M> {
     pub driver_alive: bool,
     /// More frames wait at the driver.
     pub more: bool,
+    /// The link is up, as far as the driver has said.
+    pub link_up: bool,
+    /// Frames to send in the books.
+    queued: usize,
+    /// Frames to send that the driver takes.
+    room: usize,
     next_id: u16,
 }
 
 impl<'f, M: Mac> Link<'f, M> {
     /// A link without an address.
     #[must_use]
-    pub fn new(
-        books: &'f Books,
-        mac: M,
-        hardware: EthernetAddress,
-        inserts_checksums: bool,
-    ) -> Self {
+    pub fn new(books: &'f Books, mac: M, hardware: EthernetAddress, inserts_checksums: bool) -> Self {
         Self {
             books,
             mac,
@@ -114,6 +119,9 @@ impl<'f, M: Mac> Link<'f, M> {
             inserts_checksums,
             driver_alive: true,
             more: false,
+            link_up: false,
+            queued: 0,
+            room: MAX_FRAME_LIST,
             next_id: 1,
         }
     }
@@ -121,25 +129,40 @@ impl<'f, M: Mac> Link<'f, M> {
     /// Exchanges frames with the driver. Returns how many were received.
     pub fn exchange(&mut self) -> usize {
         self.statistics.exchanges += 1;
-        let result = self.mac.exchange(self.books);
+        let result = self.mac.exchange(self.books, self.room);
         self.statistics.driver_restarts += u64::from(self.driver_alive && !result.alive);
         self.driver_alive = result.alive;
         self.more = result.more;
+        self.link_up = result.link_up;
+        self.queued = self.queued.saturating_sub(result.sent);
+        self.room = result.room;
         result.received
     }
 
-    /// A frame to build a packet in. With a full list of frames waiting, or no free frame, the driver is asked first.
+    /// True if frames wait to be sent, and the driver takes some.
+    #[must_use]
+    pub const fn has_queued(&self) -> bool {
+        self.queued > 0 && self.room > 0
+    }
+
+    /// A frame to build a packet in. When a whole list of frames waits, or the driver's ring is full, or no frame is free, the
+    /// driver is asked first.
     #[inline]
     pub fn frame(&mut self) -> Option<Tx<'f>> {
-        let outgoing = self.books.outgoing_len();
-        if self.driver_alive
-            && (outgoing >= MAX_FRAME_LIST || outgoing > 0 && self.books.stock_len() == 0)
-        {
+        if self.books.outgoing_len() >= MAX_FRAME_LIST || self.queued >= self.room || self.books.stock_len() == 0 {
+            self.make_room();
+            if self.queued >= self.room.max(1) {
+                return None;
+            }
+        }
+        self.books.transmit()
+    }
+
+    #[cold]
+    fn make_room(&mut self) {
+        if self.driver_alive {
             self.exchange();
         }
-        let frame = self.books.transmit();
-        self.statistics.drop_no_frame += u64::from(frame.is_none());
-        frame
     }
 
     /// Our address for packets to `target`, if there is a way.
@@ -153,22 +176,20 @@ impl<'f, M: Mac> Link<'f, M> {
     #[inline]
     #[must_use]
     pub fn is_ours(&self, address: Ipv4Address) -> bool {
-        self.address
-            .is_some_and(|own| own.address().to_bits() == address.to_bits())
+        self.address.is_some_and(|own| own.address().to_bits() == address.to_bits())
     }
 
     /// True if `address` means every host of our network.
     #[must_use]
     pub fn is_broadcast(&self, address: Ipv4Address) -> bool {
-        address.is_broadcast()
-            || self
-                .address
-                .is_some_and(|own| own.broadcast() == Some(address))
+        address.is_broadcast() || self.address.is_some_and(|own| own.broadcast() == Some(address))
     }
 
     fn next_hop(&self, target: Ipv4Address) -> Option<Ipv4Address> {
         match self.address {
             _ if target.is_broadcast() => Some(target),
+            // There is no loopback.
+            Some(own) if own.address() == target => None,
             Some(own) if own.contains_addr(&target) => Some(target),
             Some(_) if target.is_multicast() => Some(target),
             Some(_) if target.is_unspecified() => None,
@@ -193,20 +214,14 @@ impl<'f, M: Mac> Link<'f, M> {
             self.emit(frame, to, ETHERTYPE_IPV4, ip_len);
             return;
         }
-        match self
-            .neighbours
-            .resolve(hop, Waiting { frame, ip_len }, self.now)
-        {
+        match self.neighbours.resolve(hop, Waiting { frame, ip_len }, self.now) {
             Resolution::Send(packet, to) => {
                 self.emit(packet.frame, to, ETHERTYPE_IPV4, packet.ip_len);
             }
             Resolution::Wait { ask, dropped } => {
                 self.statistics.drop_neighbour += u64::from(dropped.is_some());
                 if ask {
-                    self.ask(Ask {
-                        ip: hop,
-                        to: EthernetAddress::BROADCAST,
-                    });
+                    self.ask(Ask { ip: hop, to: EthernetAddress::BROADCAST });
                 }
             }
         }
@@ -235,6 +250,7 @@ impl<'f, M: Mac> Link<'f, M> {
         }
         self.statistics.tx_frames += 1;
         self.statistics.tx_bytes += len as u64;
+        self.queued += 1;
         // Cannot fail: the longest packet is shorter than a frame. If it did, the frame would go back to stock.
         let _ = frame.send(len);
     }
@@ -253,12 +269,10 @@ impl<'f, M: Mac> Link<'f, M> {
             return Err(SendError::Unreachable);
         }
         let whole = IPV4_HEADER + payload_len <= MTU;
-        let pieces = if whole {
-            1
-        } else {
-            payload_len.div_ceil(FRAGMENT)
-        };
-        self.gather(pieces)?;
+        let pieces = if whole { 1 } else { payload_len.div_ceil(FRAGMENT) };
+        if pieces > 1 {
+            self.gather(pieces)?;
+        }
         header.id = self.next_id;
         self.next_id = self.next_id.wrapping_add(1);
         for piece in 0..pieces {
@@ -335,9 +349,7 @@ impl<'f, M: Mac> Link<'f, M> {
             source_protocol_addr: sender,
             target_protocol_addr: wanted,
             ..
-        }) = ArpPacket::new_checked(payload)
-            .ok()
-            .and_then(|packet| ArpRepr::parse(&packet).ok())
+        }) = ArpPacket::new_checked(payload).ok().and_then(|packet| ArpRepr::parse(&packet).ok())
         else {
             self.statistics.drop_malformed += 1;
             return;
@@ -372,12 +384,7 @@ impl<'f, M: Mac> Link<'f, M> {
     }
 
     fn ask(&mut self, ask: Ask) {
-        self.send_arp(
-            ArpOperation::Request,
-            ask.to,
-            EthernetAddress([0; 6]),
-            ask.ip,
-        );
+        self.send_arp(ArpOperation::Request, ask.to, EthernetAddress([0; 6]), ask.ip);
     }
 
     fn send_arp(

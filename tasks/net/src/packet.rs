@@ -49,12 +49,7 @@ fn address(bytes: &[u8; IPV4_HEADER], at: usize) -> Ipv4Address {
 
 /// Writes an Ethernet header.
 #[inline]
-pub fn write_ethernet(
-    frame: &mut [u8],
-    target: EthernetAddress,
-    source: EthernetAddress,
-    ethertype: [u8; 2],
-) {
+pub fn write_ethernet(frame: &mut [u8], target: EthernetAddress, source: EthernetAddress, ethertype: [u8; 2]) {
     frame[..6].copy_from_slice(&target.0);
     frame[6..12].copy_from_slice(&source.0);
     frame[12..14].copy_from_slice(&ethertype);
@@ -86,12 +81,7 @@ pub struct Ipv4Header {
 impl Ipv4Header {
     /// A header for an unfragmented packet of ours.
     #[must_use]
-    pub const fn new(
-        source: Ipv4Address,
-        target: Ipv4Address,
-        protocol: u8,
-        payload_len: usize,
-    ) -> Self {
+    pub const fn new(source: Ipv4Address, target: Ipv4Address, protocol: u8, payload_len: usize) -> Self {
         Self {
             source,
             target,
@@ -112,11 +102,7 @@ impl Ipv4Header {
         let header: &[u8; IPV4_HEADER] = packet.first_chunk()?;
         let header_len = usize::from(header[0] & 0xf) * 4;
         let total_len = usize::from(word(header, 2));
-        if header[0] >> 4 != 4
-            || header_len < IPV4_HEADER
-            || total_len < header_len
-            || total_len > packet.len()
-        {
+        if header[0] >> 4 != 4 || header_len < IPV4_HEADER || total_len < header_len || total_len > packet.len() {
             return None;
         }
         let flags = word(header, 6);
@@ -138,11 +124,7 @@ impl Ipv4Header {
     pub fn write(&self, packet: &mut [u8]) {
         let fragmented = self.is_fragment();
         let flags = (self.fragment_offset / 8) as u16
-            | if self.more_fragments {
-                MORE_FRAGMENTS
-            } else {
-                0
-            }
+            | if self.more_fragments { MORE_FRAGMENTS } else { 0 }
             | if fragmented { 0 } else { DONT_FRAGMENT };
         let mut header = [0; IPV4_HEADER];
         header[0] = 0x45;
@@ -226,12 +208,8 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let header = Ipv4Header {
-            id: 77,
-            fragment_offset: 1480,
-            more_fragments: true,
-            ..Ipv4Header::new(A, B, UDP, 100)
-        };
+        let header =
+            Ipv4Header { id: 77, fragment_offset: 1480, more_fragments: true, ..Ipv4Header::new(A, B, UDP, 100) };
         let mut packet = [0; 120];
         header.write(&mut packet);
         assert_eq!(Ipv4Header::parse(&packet), Some(header));

@@ -102,9 +102,7 @@ impl<'a> Reassembly<'a> {
     /// A datagram that [`Reassembly::add`] reported complete: room for its IPv4 header, and the payload. Valid until the next `add`.
     pub fn packet(&mut self, place: usize, payload_len: usize) -> &mut [u8] {
         let start = place * PLACE_SIZE;
-        self.memory
-            .get_mut(start..start + HEADER + payload_len)
-            .unwrap_or_default()
+        self.memory.get_mut(start..start + HEADER + payload_len).unwrap_or_default()
     }
 
     /// Takes a fragment in.
@@ -171,11 +169,7 @@ impl<'a> Reassembly<'a> {
     /// When [`Reassembly::tick`] has something to do next.
     #[must_use]
     pub fn next_due(&self) -> Option<Instant> {
-        self.places
-            .iter()
-            .filter(|place| place.key.is_some())
-            .map(|place| place.started + TIMEOUT)
-            .min()
+        self.places.iter().filter(|place| place.key.is_some()).map(|place| place.started + TIMEOUT).min()
     }
 
     /// The datagram's place, or a fresh one: a free one, or that of the datagram that has waited longest.
@@ -209,9 +203,7 @@ impl Place {
 
 impl core::fmt::Debug for Reassembly<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Reassembly")
-            .field("given_up", &self.given_up)
-            .finish_non_exhaustive()
+        f.debug_struct("Reassembly").field("given_up", &self.given_up).finish_non_exhaustive()
     }
 }
 
@@ -222,12 +214,7 @@ mod tests {
     use std::vec::Vec;
 
     fn key(id: u16) -> Key {
-        Key {
-            source: Ipv4Address::new(10, 0, 0, 1),
-            target: Ipv4Address::new(10, 0, 0, 2),
-            id,
-            protocol: 17,
-        }
+        Key { source: Ipv4Address::new(10, 0, 0, 1), target: Ipv4Address::new(10, 0, 0, 2), id, protocol: 17 }
     }
 
     fn pieces(data: &[u8], size: usize, id: u16) -> Vec<Fragment<'_>> {
@@ -272,19 +259,13 @@ mod tests {
         let mut places = Reassembly::new(&mut memory);
         let data = [7; 3000];
         for id in 0..50 {
-            assert_eq!(
-                places.add(pieces(&data, 1480, id)[0], Instant::from_secs(1)),
-                Outcome::Kept
-            );
+            assert_eq!(places.add(pieces(&data, 1480, id)[0], Instant::from_secs(1)), Outcome::Kept);
         }
         assert_eq!(places.given_up(), 50 - PLACES as u64);
         let fresh = pieces(&data, 1480, 99);
         places.add(fresh[2], Instant::from_secs(1));
         places.add(fresh[0], Instant::from_secs(1));
-        assert!(matches!(
-            places.add(fresh[1], Instant::from_secs(1)),
-            Outcome::Complete(_, 3000)
-        ));
+        assert!(matches!(places.add(fresh[1], Instant::from_secs(1)), Outcome::Complete(_, 3000)));
         places.tick(Instant::from_secs(12));
         assert_eq!(places.next_due(), None);
     }
@@ -293,43 +274,17 @@ mod tests {
     fn impossible_fragments_are_refused() {
         let mut memory = memory();
         let mut places = Reassembly::new(&mut memory);
-        let whole = |offset, more, data| Fragment {
-            key: key(1),
-            offset,
-            more,
-            data,
-        };
+        let whole = |offset, more, data| Fragment { key: key(1), offset, more, data };
         // Over the longest datagram: the "ping of death".
-        assert_eq!(
-            places.add(whole(65_512, false, &[0; 16]), Instant::ZERO),
-            Outcome::Bad
-        );
-        assert_eq!(
-            places.add(whole(0, true, &[0; 15]), Instant::ZERO),
-            Outcome::Bad
-        );
-        assert_eq!(
-            places.add(whole(0, true, &[]), Instant::ZERO),
-            Outcome::Bad
-        );
+        assert_eq!(places.add(whole(65_512, false, &[0; 16]), Instant::ZERO), Outcome::Bad);
+        assert_eq!(places.add(whole(0, true, &[0; 15]), Instant::ZERO), Outcome::Bad);
+        assert_eq!(places.add(whole(0, true, &[]), Instant::ZERO), Outcome::Bad);
         // Two different ends.
-        assert_eq!(
-            places.add(whole(80, false, &[0; 16]), Instant::ZERO),
-            Outcome::Kept
-        );
-        assert_eq!(
-            places.add(whole(160, false, &[0; 16]), Instant::ZERO),
-            Outcome::Bad
-        );
+        assert_eq!(places.add(whole(80, false, &[0; 16]), Instant::ZERO), Outcome::Kept);
+        assert_eq!(places.add(whole(160, false, &[0; 16]), Instant::ZERO), Outcome::Bad);
         // Something behind the end, before the end is known.
-        assert_eq!(
-            places.add(whole(800, true, &[0; 16]), Instant::ZERO),
-            Outcome::Kept
-        );
-        assert_eq!(
-            places.add(whole(0, false, &[0; 16]), Instant::ZERO),
-            Outcome::Bad
-        );
+        assert_eq!(places.add(whole(800, true, &[0; 16]), Instant::ZERO), Outcome::Kept);
+        assert_eq!(places.add(whole(0, false, &[0; 16]), Instant::ZERO), Outcome::Bad);
     }
 
     proptest! {

@@ -17,12 +17,7 @@ impl Ring {
     /// An empty ring.
     #[must_use]
     pub const fn new(size: usize) -> Self {
-        Self {
-            size,
-            read: 0,
-            write: 0,
-            end: 0,
-        }
+        Self { size, read: 0, write: 0, end: 0 }
     }
 
     const fn wrapped(&self) -> bool {
@@ -58,11 +53,7 @@ impl Ring {
     #[inline]
     #[must_use]
     pub const fn readable(&self) -> (usize, usize) {
-        if self.wrapped() {
-            (self.read, self.end - self.read)
-        } else {
-            (self.read, self.write - self.read)
-        }
+        if self.wrapped() { (self.read, self.end - self.read) } else { (self.read, self.write - self.read) }
     }
 
     /// Takes `len` bytes from the front. Returns false, and takes nothing, if there are not as many in one piece.

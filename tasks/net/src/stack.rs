@@ -17,9 +17,7 @@ use crate::device::Device;
 use crate::dhcp::{self, Change, Dhcp};
 use crate::icmp;
 use crate::link::{Link, Mac, Rx};
-use crate::packet::{
-    ETHERNET_HEADER, ETHERTYPE_ARP, ETHERTYPE_IPV4, ICMP, Ipv4Header, TCP, UDP, UDP_HEADER, word,
-};
+use crate::packet::{ETHERNET_HEADER, ETHERTYPE_ARP, ETHERTYPE_IPV4, ICMP, Ipv4Header, TCP, UDP, UDP_HEADER, word};
 use crate::reassembly::{Fragment, Key, Outcome, Reassembly};
 use crate::tcp::{Input, Listen, SLOTS, Settled, Storage, Tcp};
 use crate::udp::{Delivery, Record, Udp};
@@ -83,7 +81,7 @@ pub struct Stack<'f, M> {
     pub core: Core<'f, M>,
     reassembly: Reassembly<'f>,
     next_sweep: Instant,
-    frames_sent: u64,
+    link_was_up: bool,
 }
 
 impl<'f, M: Mac> Stack<'f, M> {
@@ -114,12 +112,7 @@ impl<'f, M: Mac> Stack<'f, M> {
             Addressing::Dhcp => core.dhcp = Some(Dhcp::new(hardware, seed as u32, now)),
             Addressing::Static(address, gateway) => core.set_address(Some(address), gateway),
         }
-        Self {
-            core,
-            reassembly: Reassembly::new(reassembly),
-            next_sweep: now,
-            frames_sent: 0,
-        }
+        Self { core, reassembly: Reassembly::new(reassembly), next_sweep: now, link_was_up: false }
     }
 
     /// True if the address comes by DHCP.
@@ -136,7 +129,9 @@ impl<'f, M: Mac> Stack<'f, M> {
         for _ in 0..ROUNDS {
             if ask {
                 self.core.link.exchange();
-                self.frames_sent = self.core.link.statistics.tx_frames;
+                if self.core.link.link_up != self.link_was_up {
+                    self.link_changed();
+                }
             }
             // Not more than a list at a time: what was received must be acknowledged before it can outgrow a window.
             for _ in 0..MAX_FRAME_LIST {
@@ -155,22 +150,14 @@ impl<'f, M: Mac> Stack<'f, M> {
                 ask = false;
                 continue;
             }
-            ask = link.driver_alive
-                && (link.more
-                    || link.statistics.tx_frames != self.frames_sent
-                    || link.books.outgoing_len() >= KEEP_BACK);
+            ask = link.driver_alive && (link.more || link.has_queued() || link.books.outgoing_len() >= KEEP_BACK);
             if !ask {
                 pause = false;
                 break;
             }
         }
-        let until = self.core.tcp.next_due().map_or(self.next_sweep, |due| {
-            due.min(self.next_sweep)
-        });
-        Rest {
-            until: if pause { now + PAUSE } else { until },
-            pause,
-        }
+        let until = self.core.tcp.next_due().map_or(self.next_sweep, |due| due.min(self.next_sweep));
+        Rest { until: if pause { now + PAUSE } else { until }, pause }
     }
 
     /// Posts what clients are waiting for: calls `post` with task index and mask.
@@ -212,9 +199,7 @@ impl<'f, M: Mac> Stack<'f, M> {
             statistics.drop_malformed += 1;
             return;
         };
-        if !meta.contains(FrameMeta::IP_VERIFIED)
-            && !Sum::new().bytes(&packet[..header.header_len]).is_valid()
-        {
+        if !meta.contains(FrameMeta::IP_VERIFIED) && !Sum::new().bytes(&packet[..header.header_len]).is_valid() {
             statistics.drop_ip_checksum += 1;
             return;
         }
@@ -235,12 +220,7 @@ impl<'f, M: Mac> Stack<'f, M> {
         core.link.statistics.fragments_received += 1;
         core.link.statistics.rx_copied += data.len() as u64;
         let fragment = Fragment {
-            key: Key {
-                source: header.source,
-                target: header.target,
-                id: header.id,
-                protocol: header.protocol,
-            },
+            key: Key { source: header.source, target: header.target, id: header.id, protocol: header.protocol },
             offset: header.fragment_offset,
             more: header.more_fragments,
             data,
@@ -281,13 +261,15 @@ impl<'f, M: Mac> Stack<'f, M> {
     }
 
     /// The link went down or came up, as the driver says.
-    pub fn link_changed(&mut self, up: bool) {
-        let now = self.core.link.now;
-        if up {
-            self.core.link.announce();
+    #[cold]
+    fn link_changed(&mut self) {
+        let link = &mut self.core.link;
+        self.link_was_up = link.link_up;
+        if link.link_up {
+            link.announce();
             if let Some(dhcp) = &mut self.core.dhcp {
-                dhcp.restart(now);
-                self.next_sweep = now;
+                dhcp.restart(link.now);
+                self.next_sweep = link.now;
             }
         }
     }
@@ -357,10 +339,7 @@ impl<'f, M: Mac> Core<'f, M> {
                 None => Listen::Nobody,
             },
         };
-        match self
-            .tcp
-            .input(&mut self.iface.0, &mut self.link, header, packet, listen)
-        {
+        match self.tcp.input(&mut self.iface.0, &mut self.link, header, packet, listen) {
             Input::Taken => {}
             Input::Malformed => self.link.statistics.drop_malformed += 1,
             Input::NoRoom => self.link.statistics.drop_syn += 1,
@@ -452,10 +431,7 @@ impl<'f, M: Mac> Core<'f, M> {
                 Record::Send(target, target_port, payload) => {
                     let len = payload.len();
                     let sent = match self.link.source_for(target) {
-                        Some(source) => {
-                            self.link
-                                .send_udp(source, port, target, target_port, payload)
-                        }
+                        Some(source) => self.link.send_udp(source, port, target, target_port, payload),
                         // Nobody can be told of it any more: it is lost, as on a real wire.
                         None => Ok(()),
                     };
@@ -471,10 +447,7 @@ impl<'f, M: Mac> Core<'f, M> {
     /// Sends what found no frame before.
     pub(crate) fn send_pending_udp(&mut self) {
         for at in 0..crate::udp::SOCKETS {
-            let pending = self
-                .udp
-                .get(at)
-                .is_some_and(|socket| socket.step().unsent > 0);
+            let pending = self.udp.get(at).is_some_and(|socket| socket.step().unsent > 0);
             if pending {
                 self.send_udp(at);
             }
@@ -489,13 +462,8 @@ impl<'f, M: Mac> Core<'f, M> {
         let (change, outgoing) = dhcp.poll(self.link.now, &mut buffer);
         if let Some(out) = outgoing {
             // Without a frame it is repeated, as when it is lost.
-            let _ = self.link.send_udp(
-                out.source,
-                dhcp::CLIENT_PORT,
-                out.target,
-                dhcp::SERVER_PORT,
-                &buffer[..out.len],
-            );
+            let _ =
+                self.link.send_udp(out.source, dhcp::CLIENT_PORT, out.target, dhcp::SERVER_PORT, &buffer[..out.len]);
         }
         self.take_change(change);
     }

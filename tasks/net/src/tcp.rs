@@ -109,11 +109,7 @@ impl<'f> Slot<'f> {
     }
 
     fn state(&self) -> State {
-        if self.role == Role::Unused {
-            State::Closed
-        } else {
-            self.set.get::<Socket<'f>>(self.handle).state()
-        }
+        if self.role == Role::Unused { State::Closed } else { self.set.get::<Socket<'f>>(self.handle).state() }
     }
 }
 
@@ -124,8 +120,7 @@ impl<'f> Tcp<'f> {
         let mut storage = storage.iter_mut();
         Self {
             slots: core::array::from_fn(|_| {
-                let place: &'f mut [SocketStorage<'f>] =
-                    storage.next().map_or(&mut [], core::slice::from_mut);
+                let place: &'f mut [SocketStorage<'f>] = storage.next().map_or(&mut [], core::slice::from_mut);
                 Slot {
                     set: SocketSet::new(place),
                     handle: SocketHandle::default(),
@@ -246,9 +241,7 @@ impl<'f> Tcp<'f> {
                 break;
             }
         }
-        slot.deadline = iface
-            .poll_at(now, &slot.set)
-            .map(|at| if at <= now { now + STALE } else { at });
+        slot.deadline = iface.poll_at(now, &slot.set).map(|at| if at <= now { now + STALE } else { at });
     }
 
     /// Follows a slot's state after something happened. Returns who should hear of it.
@@ -263,11 +256,7 @@ impl<'f> Tcp<'f> {
         let was = core::mem::replace(&mut slot.was, state);
         if state == State::Closed && was != State::Closed && slot.cause == cause::NONE {
             // Segments that end a connection were noted as they came; this one ended by time, or lost its address.
-            slot.cause = if was == State::TimeWait || was == State::Listen {
-                cause::NONE
-            } else {
-                cause::TIMED_OUT
-            };
+            slot.cause = if was == State::TimeWait || was == State::Listen { cause::NONE } else { cause::TIMED_OUT };
         }
         if gone {
             self.keys[at] = 0;
@@ -309,9 +298,7 @@ impl<'f> Tcp<'f> {
         send: usize,
     ) -> Result<usize, NetError> {
         let receive = receive_capacity(receive);
-        let fits = |slot: &Slot<'_>| {
-            slot.client == client && slot.receive >= receive && slot.send >= send
-        };
+        let fits = |slot: &Slot<'_>| slot.client == client && slot.receive >= receive && slot.send >= send;
         let smallest = (0..SLOTS)
             .filter(|&at| self.slots[at].role == Role::Parked && fits(&self.slots[at]))
             .min_by_key(|&at| self.slots[at].receive + self.slots[at].send);
@@ -323,9 +310,7 @@ impl<'f> Tcp<'f> {
             && let Some((rx, tx)) = window.cut(receive, send)
         {
             let slot = &mut self.slots[at];
-            slot.handle = slot
-                .set
-                .add(Socket::new(SocketBuffer::new(rx), SocketBuffer::new(tx)));
+            slot.handle = slot.set.add(Socket::new(SocketBuffer::new(rx), SocketBuffer::new(tx)));
             slot.client = client;
             slot.receive = receive;
             slot.send = send;
@@ -398,12 +383,7 @@ impl<'f> Tcp<'f> {
     pub fn acceptable(&self, place: usize) -> Option<usize> {
         (0..SLOTS)
             .filter(|&at| self.slots[at].role == Role::Pending(place))
-            .filter(|&at| {
-                !matches!(
-                    self.slots[at].state(),
-                    State::SynReceived | State::Listen | State::Closed
-                )
-            })
+            .filter(|&at| !matches!(self.slots[at].state(), State::SynReceived | State::Listen | State::Closed))
             .min_by_key(|&at| self.slots[at].since)
     }
 
@@ -434,10 +414,7 @@ impl<'f> Tcp<'f> {
         self.prepare(at, Role::Closing, flags, now);
         let slot = &mut self.slots[at];
         let target = IpEndpoint::new(IpAddress::Ipv4(address), remote_port);
-        let result = slot
-            .socket()
-            .ok_or(NetError::BadSocket)?
-            .connect(iface.context(), target, port);
+        let result = slot.socket().ok_or(NetError::BadSocket)?.connect(iface.context(), target, port);
         if result.is_err() {
             self.park(at);
             return Err(NetError::Unreachable);
@@ -478,17 +455,13 @@ impl<'f> Tcp<'f> {
             if consume > readable {
                 return Err(NetError::BadArgument);
             }
-            socket
-                .recv(|_| (consume, ()))
-                .map_err(|_| NetError::Closed)?;
+            socket.recv(|_| (consume, ())).map_err(|_| NetError::Closed)?;
         }
         if commit > 0 {
             if commit > told.writable_len as usize {
                 return Err(NetError::BadArgument);
             }
-            socket
-                .send(|room| enqueue(room, commit, told, window))
-                .map_err(|_| NetError::Closed)??;
+            socket.send(|room| enqueue(room, commit, told, window)).map_err(|_| NetError::Closed)??;
         }
         if consume | commit != 0 {
             self.touch(at);
@@ -499,10 +472,7 @@ impl<'f> Tcp<'f> {
     /// Where a connection stands.
     pub fn step(&mut self, at: usize, window: &Window<'f>) -> Step {
         let slot = &mut self.slots[at];
-        let mut step = Step {
-            cause: slot.cause,
-            ..Step::default()
-        };
+        let mut step = Step { cause: slot.cause, ..Step::default() };
         let Some(socket) = slot.socket() else {
             return step;
         };
@@ -527,10 +497,7 @@ impl<'f> Tcp<'f> {
 
     /// The readable bytes in one piece.
     pub fn peek(&mut self, at: usize) -> &[u8] {
-        self.slots[at]
-            .socket()
-            .and_then(|socket| socket.peek(usize::MAX).ok())
-            .unwrap_or_default()
+        self.slots[at].socket().and_then(|socket| socket.peek(usize::MAX).ok()).unwrap_or_default()
     }
 
     /// Lets `fill` write into the room of the send buffer; it returns how much it wrote.
@@ -561,20 +528,13 @@ impl<'f> Tcp<'f> {
     }
 
     /// Local and remote end, and state, for `netstat`.
-    pub fn describe(
-        &mut self,
-        at: usize,
-    ) -> Option<(State, Option<IpEndpoint>, Option<IpEndpoint>)> {
+    pub fn describe(&mut self, at: usize) -> Option<(State, Option<IpEndpoint>, Option<IpEndpoint>)> {
         let slot = &mut self.slots[at];
         if matches!(slot.role, Role::Unused | Role::Parked) {
             return None;
         }
         let socket = slot.socket()?;
-        Some((
-            socket.state(),
-            socket.local_endpoint(),
-            socket.remote_endpoint(),
-        ))
+        Some((socket.state(), socket.local_endpoint(), socket.remote_endpoint()))
     }
 
     /// Closes the sending direction.
@@ -712,20 +672,11 @@ pub enum Settled {
 /// smoltcp takes the window of its SYN, which is never scaled, for a scaled one until its next segment. With these sizes what it then
 /// lets the peer send still fits the buffer.
 fn receive_capacity(size: usize) -> usize {
-    if size <= usize::from(u16::MAX) {
-        size
-    } else {
-        size.next_power_of_two() - 1
-    }
+    if size <= usize::from(u16::MAX) { size } else { size.next_power_of_two() - 1 }
 }
 
 /// Takes `commit` bytes that the client wrote where it was told to.
-fn enqueue(
-    room: &mut [u8],
-    commit: usize,
-    told: &Step,
-    window: &Window<'_>,
-) -> (usize, Result<(), NetError>) {
+fn enqueue(room: &mut [u8], commit: usize, told: &Step, window: &Window<'_>) -> (usize, Result<(), NetError>) {
     let start = (told.writable_offset as usize).wrapping_sub(window.offset(room) as usize);
     if start == 0 && commit <= room.len() {
         return (commit, Ok(()));

@@ -61,11 +61,7 @@ impl Socket<'_> {
             && datagram_space(header.len.into()) <= pending.len()
             && header.port != 0
         {
-            return Record::Send(
-                Ipv4Address::from(header.address.0),
-                header.port,
-                &rest[..header.len.into()],
-            );
+            return Record::Send(Ipv4Address::from(header.address.0), header.port, &rest[..header.len.into()]);
         }
         self.first = 0;
         self.last = 0;
@@ -115,9 +111,7 @@ impl Socket<'_> {
     pub fn step(&self) -> Step {
         let (start, len) = self.ring.readable();
         Step {
-            state: state::MAY_SEND
-                | state::MAY_RECEIVE
-                | if self.dropped { state::DROPPED } else { 0 },
+            state: state::MAY_SEND | state::MAY_RECEIVE | if self.dropped { state::DROPPED } else { 0 },
             cause: 0,
             readable_offset: self.receive_offset + start as u32,
             readable_len: len as u32,
@@ -142,11 +136,7 @@ impl Socket<'_> {
             return false;
         };
         let record = &mut self.receive[start..start + space];
-        let header = DatagramHeader {
-            address: Address(from.octets()),
-            port,
-            len: payload.len() as u16,
-        };
+        let header = DatagramHeader { address: Address(from.octets()), port, len: payload.len() as u16 };
         record[..DATAGRAM_HEADER].copy_from_slice(header.as_bytes());
         record[DATAGRAM_HEADER..DATAGRAM_HEADER + payload.len()].copy_from_slice(payload);
         self.ring.commit(space);
@@ -175,9 +165,7 @@ impl<'f> Udp<'f> {
     /// No sockets.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            sockets: core::array::from_fn(|_| None),
-        }
+        Self { sockets: core::array::from_fn(|_| None) }
     }
 
     /// A socket by index.
@@ -194,21 +182,13 @@ impl<'f> Udp<'f> {
 
     #[inline]
     fn find(&self, port: u16) -> Option<usize> {
-        self.sockets.iter().position(|socket| {
-            socket
-                .as_ref()
-                .is_some_and(|socket| socket.port == port && socket.place.is_some())
-        })
+        self.sockets
+            .iter()
+            .position(|socket| socket.as_ref().is_some_and(|socket| socket.port == port && socket.place.is_some()))
     }
 
     /// Opens closed buffers of this client again that are large enough, the smallest of them.
-    pub fn reopen(
-        &mut self,
-        client: usize,
-        receive: usize,
-        send: usize,
-        port: u16,
-    ) -> Option<usize> {
+    pub fn reopen(&mut self, client: usize, receive: usize, send: usize, port: u16) -> Option<usize> {
         let (at, socket) = self
             .sockets
             .iter_mut()
@@ -277,21 +257,12 @@ impl<'f> Udp<'f> {
     /// Bytes of a socket's send buffer.
     #[must_use]
     pub fn capacity(&self, at: usize) -> usize {
-        self.sockets
-            .get(at)
-            .and_then(Option::as_ref)
-            .map_or(0, |socket| socket.send.len())
+        self.sockets.get(at).and_then(Option::as_ref).map_or(0, |socket| socket.send.len())
     }
 
     /// Delivers a datagram.
     #[inline]
-    pub fn deliver(
-        &mut self,
-        from: Ipv4Address,
-        from_port: u16,
-        port: u16,
-        payload: &[u8],
-    ) -> Delivery {
+    pub fn deliver(&mut self, from: Ipv4Address, from_port: u16, port: u16, payload: &[u8]) -> Delivery {
         let Some(at) = self.find(port) else {
             return Delivery::NoPort;
         };
@@ -358,11 +329,7 @@ mod tests {
                 None
             }
         };
-        let good = DatagramHeader {
-            address: Address([10, 0, 0, 9]),
-            port: 9,
-            len: 8,
-        };
+        let good = DatagramHeader { address: Address([10, 0, 0, 9]), port: 9, len: 8 };
         assert_eq!(write(socket, good), Some(8));
         assert_eq!(write(socket, DatagramHeader { len: 9, ..good }), None);
         assert_eq!(write(socket, DatagramHeader { len: u16::MAX, ..good }), None);

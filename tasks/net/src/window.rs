@@ -18,10 +18,7 @@ impl<'f> Window<'f> {
     /// Takes the whole window.
     #[must_use]
     pub fn new(memory: &'f mut [u8]) -> Self {
-        Self {
-            base: memory.as_ptr() as usize,
-            rest: memory,
-        }
+        Self { base: memory.as_ptr() as usize, rest: memory }
     }
 
     /// Cuts off `first` and `second` bytes. `None`, and nothing is cut, if there is not enough left.

@@ -1,0 +1,620 @@
+//! The interface `Net`: who asks, what for, and what to do afterwards.
+//!
+//! Each request ends with a round of work, so that what it committed is on its way before its client runs again.
+
+use abi::TaskId;
+use idol_runtime::{Kernel, Leased, Read, Request, RequestError, Write};
+use net_api::{
+    Accepted, Address, Bound, Datagram, Endpoint, InterfaceInfo, NetError, NetServer, Options, PingReply, SocketId,
+    SocketInfo, Statistics, Step, TcpState, datagram_space, state,
+};
+use smoltcp::socket::tcp::State;
+use smoltcp::time::{Duration, Instant};
+use smoltcp::wire::{IpAddress, IpEndpoint, Ipv4Address};
+use zerocopy::IntoBytes;
+
+use crate::clients::{Kind, Listener, Ping};
+use crate::icmp;
+use crate::link::Mac;
+use crate::packet::MTU;
+use crate::stack::Stack;
+use crate::tcp::SLOTS;
+
+/// What the stack asks of the system besides messages.
+pub trait Host {
+    /// Time since boot.
+    fn now(&self) -> Instant;
+    /// Sets the timer.
+    fn wake_at(&mut self, at: Instant);
+    /// Posts a notification.
+    fn post(&mut self, task: u8, mask: u32);
+    /// The current instance of a task.
+    fn current(&self, task: u8) -> TaskId;
+}
+
+/// Bits of the task's own notifications.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Notifications {
+    /// The driver has something.
+    pub frames: u32,
+    /// The timer.
+    pub timer: u32,
+}
+
+/// Smallest and largest buffer that a client may ask for.
+const BUFFER: core::ops::RangeInclusive<u32> = 1 << 10..=512 << 10;
+const MAX_BACKLOG: u32 = 16;
+/// Dead clients are looked for this often.
+const CHECK: Duration = Duration::from_secs(1);
+/// No timer is set.
+const NEVER: Instant = Instant::from_micros_const(i64::MAX / 2);
+
+/// The server.
+#[derive(Debug)]
+pub struct Server<'f, M, H> {
+    stack: Stack<'f, M>,
+    host: H,
+    notifications: Notifications,
+    /// When the timer will fire.
+    armed: Instant,
+    paused: bool,
+    next_check: Instant,
+}
+
+type Answer<T> = Result<T, RequestError<NetError>>;
+
+impl<'f, M: Mac, H: Host> Server<'f, M, H> {
+    /// A server that has worked once: it has asked the driver for frames.
+    pub fn new(stack: Stack<'f, M>, host: H, notifications: Notifications) -> Self {
+        let mut server = Self { stack, host, notifications, armed: NEVER, paused: false, next_check: Instant::ZERO };
+        server.work(true);
+        server
+    }
+
+    /// The stack.
+    pub const fn stack(&mut self) -> &mut Stack<'f, M> {
+        &mut self.stack
+    }
+
+    /// Does what there is to do, tells clients, and sets the timer if it would fire too late.
+    fn work(&mut self, ask_driver: bool) {
+        let now = self.host.now();
+        if now >= self.next_check {
+            self.next_check = now + CHECK;
+            self.check_clients();
+        }
+        let rest = self.stack.run(now, ask_driver);
+        let host = &mut self.host;
+        self.stack.post(|task, mask| host.post(task, mask));
+        self.paused = rest.pause;
+        if rest.until < self.armed {
+            self.armed = rest.until;
+            self.host.wake_at(rest.until);
+        }
+    }
+
+    /// Closes what dead instances of clients have left.
+    fn check_clients(&mut self) {
+        let mut replaced = [None; crate::clients::CLIENTS];
+        for (number, client) in self.stack.core.clients.iter_mut() {
+            let current = self.host.current(client.task);
+            replaced[number] = (current != client.id).then_some(current);
+        }
+        for (number, current) in replaced.into_iter().enumerate() {
+            if let Some(current) = current {
+                self.replace(number, current);
+            }
+        }
+    }
+
+    /// A new instance of a client: closes what the old one had.
+    #[cold]
+    fn replace(&mut self, number: usize, current: TaskId) {
+        let core = &mut self.stack.core;
+        for place in 0..SocketId::PLACES {
+            let kind = core.clients.places_of(number).find_map(|(at, kind)| (at == place).then_some(kind));
+            if let Some(kind) = kind {
+                core.release(place, kind, true);
+            }
+        }
+        if let Some(client) = core.clients.get(number) {
+            client.id = current;
+            client.pings.fill(Ping::Free);
+            client.post = false;
+        }
+    }
+
+    /// Number of the client that asks.
+    #[inline]
+    fn client(&mut self, caller: TaskId) -> Result<usize, NetError> {
+        // As the time of the operations: a few microseconds more or less do not matter, one reading of the clock does.
+        self.stack.core.link.now = self.host.now();
+        let number = self.stack.core.clients.number(caller)?;
+        if self.stack.core.clients.get(number).map(|client| client.id) != Some(caller) {
+            self.replace(number, caller);
+        }
+        Ok(number)
+    }
+
+    /// What a socket of the caller is.
+    #[inline]
+    fn socket(&mut self, caller: TaskId, socket: SocketId) -> Result<(usize, Kind), NetError> {
+        let client = self.client(caller)?;
+        Ok((client, self.stack.core.clients.kind(client, socket)?))
+    }
+
+    /// Checks options; returns sizes of the receive and the send buffer.
+    fn sizes(options: &Options) -> Result<(usize, usize), NetError> {
+        let known = options.flags & !net_api::options::NO_DELAY == 0;
+        if !known || !BUFFER.contains(&options.receive) || !BUFFER.contains(&options.send) {
+            return Err(NetError::BadArgument);
+        }
+        let round = |size: u32| size.next_multiple_of(1 << 10) as usize;
+        Ok((round(options.receive), round(options.send)))
+    }
+
+    /// Works, then looks at a socket and tells its client.
+    fn look(&mut self, client: usize, place: usize, kind: Kind) -> Step {
+        self.work(false);
+        let core = &mut self.stack.core;
+        let step = match kind {
+            Kind::Tcp(at) => match core.clients.get(client) {
+                Some(client) => core.tcp.step(at, &client.window),
+                None => Step::default(),
+            },
+            Kind::Udp(at) => core.udp.get(at).map_or_else(Step::default, |socket| {
+                let step = socket.step();
+                socket.clear_dropped();
+                step
+            }),
+            Kind::Listener(_) => Step {
+                state: if core.tcp.acceptable(place).is_some() { state::ACCEPTABLE } else { 0 },
+                ..Step::default()
+            },
+            Kind::Free => Step::default(),
+        };
+        let mut told = step;
+        // What was reported once is no news, and its absence neither.
+        told.state &= !state::DROPPED;
+        core.clients.told(place, told);
+        step
+    }
+
+    fn transfer(
+        &mut self,
+        client: usize,
+        place: usize,
+        kind: Kind,
+        consume: usize,
+        commit: usize,
+    ) -> Result<(), NetError> {
+        let core = &mut self.stack.core;
+        match kind {
+            Kind::Tcp(at) => {
+                let told = *core.clients.told_last(place);
+                let client = core.clients.get(client).ok_or(NetError::BadSocket)?;
+                core.tcp.transfer(at, consume, commit, &told, &client.window)
+            }
+            Kind::Udp(at) => {
+                let socket = core.udp.get(at).ok_or(NetError::BadSocket)?;
+                if !socket.consume(consume) || !socket.commit(commit) || !core.send_udp(at) {
+                    return Err(NetError::BadArgument);
+                }
+                Ok(())
+            }
+            _ if consume | commit != 0 => Err(NetError::BadArgument),
+            _ => Ok(()),
+        }
+    }
+
+    fn try_connect(&mut self, caller: TaskId, options: &Options, remote: Endpoint) -> Result<SocketId, NetError> {
+        let client = self.client(caller)?;
+        let (receive, send) = Self::sizes(options)?;
+        let target = Ipv4Address::from(remote.address.0);
+        if remote.port == 0 || target.is_multicast() || self.stack.core.link.is_broadcast(target) {
+            return Err(NetError::BadArgument);
+        }
+        let core = &mut self.stack.core;
+        let now = core.link.now;
+        core.link.source_for(target).ok_or(NetError::Unreachable)?;
+        if !core.clients.has_room() {
+            return Err(NetError::TooMany);
+        }
+        let window = &mut core.clients.get(client).ok_or(NetError::NoWindow)?.window;
+        let at = core.tcp.allocate(client, window, receive, send)?;
+        core.tcp.connect(at, &mut core.iface.0, (target, remote.port), options.flags, now)?;
+        let socket = core.clients.open(client, Kind::Tcp(at), core.tcp.capacity(at))?;
+        core.tcp.accept(at, socket.place());
+        self.look(client, socket.place(), Kind::Tcp(at));
+        Ok(socket)
+    }
+
+    fn try_listen(&mut self, caller: TaskId, options: &Options, port: u32) -> Result<SocketId, NetError> {
+        let client = self.client(caller)?;
+        let (receive, send) = Self::sizes(options)?;
+        let port = u16::try_from(port).map_err(|_| NetError::BadArgument)?;
+        if port == 0 || options.backlog == 0 || options.backlog > MAX_BACKLOG {
+            return Err(NetError::BadArgument);
+        }
+        let core = &mut self.stack.core;
+        if core.clients.listener(port).is_some() {
+            return Err(NetError::PortInUse);
+        }
+        // Say now, not at the first connection, that the window is too small.
+        let window = &mut core.clients.get(client).ok_or(NetError::NoWindow)?.window;
+        core.tcp.allocate(client, window, receive, send)?;
+        let listener = Listener { port, backlog: options.backlog, receive, send, flags: options.flags };
+        core.clients.open(client, Kind::Listener(listener), 0)
+    }
+
+    fn try_accept(&mut self, caller: TaskId, listener: SocketId) -> Result<Accepted, NetError> {
+        let (client, kind) = self.socket(caller, listener)?;
+        if !matches!(kind, Kind::Listener(_)) {
+            return Err(NetError::BadSocket);
+        }
+        let core = &mut self.stack.core;
+        let Some(at) = core.tcp.acceptable(listener.place()) else {
+            core.clients.told(listener.place(), Step::default());
+            return Err(NetError::WouldBlock);
+        };
+        let peer = core.tcp.peer(at).map(endpoint).unwrap_or_default();
+        let socket = core.clients.open(client, Kind::Tcp(at), core.tcp.capacity(at))?;
+        core.tcp.accept(at, socket.place());
+        Ok(Accepted { socket, peer })
+    }
+
+    fn try_bind(&mut self, caller: TaskId, options: &Options, port: u32) -> Result<Bound, NetError> {
+        let client = self.client(caller)?;
+        let (receive, send) = Self::sizes(options)?;
+        let mut port = u16::try_from(port).map_err(|_| NetError::BadArgument)?;
+        let core = &mut self.stack.core;
+        if port == 0 {
+            port = (49_152..=u16::MAX).find(|&port| !core.udp.has_port(port)).ok_or(NetError::PortInUse)?;
+        } else if core.udp.has_port(port) {
+            return Err(NetError::PortInUse);
+        }
+        if !core.clients.has_room() {
+            return Err(NetError::TooMany);
+        }
+        let at = match core.udp.reopen(client, receive, send, port) {
+            Some(at) => at,
+            None if !core.udp.has_room() => return Err(NetError::TooMany),
+            None => {
+                let window = &mut core.clients.get(client).ok_or(NetError::NoWindow)?.window;
+                let (rx, tx) = window.cut(receive, send).ok_or(NetError::NoMemory)?;
+                let (rx_offset, tx_offset) = (window.offset(rx), window.offset(tx));
+                core.udp.add(client, port, (rx, rx_offset), (tx, tx_offset)).ok_or(NetError::TooMany)?
+            }
+        };
+        let socket = core.clients.open(client, Kind::Udp(at), core.udp.capacity(at))?;
+        core.udp.set_place(at, socket.place());
+        self.look(client, socket.place(), Kind::Udp(at));
+        Ok(Bound { socket, port, reserved: 0 })
+    }
+
+    fn tcp_socket(&mut self, caller: TaskId, socket: SocketId) -> Result<(usize, usize), NetError> {
+        match self.socket(caller, socket)? {
+            (client, Kind::Tcp(at)) => Ok((client, at)),
+            _ => Err(NetError::BadSocket),
+        }
+    }
+
+    fn udp_socket(&mut self, caller: TaskId, socket: SocketId) -> Result<(usize, usize), NetError> {
+        match self.socket(caller, socket)? {
+            (client, Kind::Udp(at)) => Ok((client, at)),
+            _ => Err(NetError::BadSocket),
+        }
+    }
+
+    /// Rows of `netstat`: connections and their listeners, then UDP.
+    fn rows(&mut self, mut visit: impl FnMut(SocketInfo)) {
+        let core = &mut self.stack.core;
+        let own = core.link.address.map_or(Address::default(), |own| Address(own.address().octets()));
+        for at in 0..SLOTS {
+            if let Some((state, local, remote)) = core.tcp.describe(at) {
+                let client = core.tcp.slot(at).client;
+                let step = match core.clients.get(client) {
+                    Some(client) => core.tcp.step(at, &client.window),
+                    None => Step::default(),
+                };
+                visit(SocketInfo {
+                    local: local.map(endpoint).unwrap_or_default(),
+                    remote: remote.map(endpoint).unwrap_or_default(),
+                    received: step.readable_total,
+                    unsent: step.unsent,
+                    protocol: crate::packet::TCP,
+                    state: state_number(state),
+                    owner: core.clients.get(client).map_or(0, |client| client.task),
+                    reserved: 0,
+                });
+            }
+        }
+        for place in 0..SocketId::PLACES {
+            let Some((_, client, kind)) = core.clients.places().find(|&(at, ..)| at == place) else {
+                continue;
+            };
+            let owner = core.clients.get(client).map_or(0, |client| client.task);
+            let row = |protocol, state, port| SocketInfo {
+                local: Endpoint::new(own, port),
+                protocol,
+                state,
+                owner,
+                ..SocketInfo::default()
+            };
+            match kind {
+                Kind::Listener(listener) => {
+                    let local = Endpoint::new(Address::default(), listener.port);
+                    let state = TcpState::Listen as u8;
+                    visit(SocketInfo { local, ..row(crate::packet::TCP, state, listener.port) });
+                }
+                Kind::Udp(at) => {
+                    if let Some(socket) = core.udp.get(at) {
+                        let step = socket.step();
+                        visit(SocketInfo {
+                            received: step.readable_total,
+                            unsent: step.unsent,
+                            ..row(crate::packet::UDP, 0, socket.port())
+                        });
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn endpoint(end: IpEndpoint) -> Endpoint {
+    let IpAddress::Ipv4(address) = end.addr;
+    Endpoint::new(Address(address.octets()), end.port)
+}
+
+const fn state_number(state: State) -> u8 {
+    (match state {
+        State::Closed => TcpState::Closed,
+        State::Listen => TcpState::Listen,
+        State::SynSent => TcpState::SynSent,
+        State::SynReceived => TcpState::SynReceived,
+        State::Established => TcpState::Established,
+        State::FinWait1 => TcpState::FinWait1,
+        State::FinWait2 => TcpState::FinWait2,
+        State::CloseWait => TcpState::CloseWait,
+        State::Closing => TcpState::Closing,
+        State::LastAck => TcpState::LastAck,
+        State::TimeWait => TcpState::TimeWait,
+    }) as u8
+}
+
+impl<M: Mac, H: Host, K: Kernel> NetServer<K> for Server<'_, M, H> {
+    fn notification_mask(&self) -> u32 {
+        // During a pause frames wait at the driver, however many there are.
+        if self.paused { self.notifications.timer } else { self.notifications.timer | self.notifications.frames }
+    }
+
+    fn handle_notification(&mut self, _kernel: &K, bits: u32) {
+        let timer = bits & self.notifications.timer != 0;
+        if timer {
+            self.armed = NEVER;
+        }
+        let ask = bits & self.notifications.frames != 0 || bits == 0 || self.paused;
+        self.work(ask);
+    }
+
+    fn interface(&mut self, _request: &Request<K>) -> Result<InterfaceInfo, RequestError<core::convert::Infallible>> {
+        let by_dhcp = self.stack.by_dhcp();
+        let link = &self.stack.core.link;
+        let octets = |address: Option<Ipv4Address>| Address(address.map_or([0; 4], |address| address.octets()));
+        Ok(InterfaceInfo {
+            address: octets(link.address.map(|own| own.address())),
+            gateway: octets(link.gateway),
+            prefix: link.address.map_or(0, |own| own.prefix_len()),
+            dhcp: by_dhcp.into(),
+            link: link.link_up.into(),
+            driver: link.driver_alive.into(),
+            mac: link.hardware.0,
+            mtu: MTU as u16,
+        })
+    }
+
+    fn statistics(&mut self, _request: &Request<K>) -> Result<Statistics, RequestError<core::convert::Infallible>> {
+        let mut statistics = self.stack.core.link.statistics;
+        statistics.drop_fragment += self.stack.given_up();
+        Ok(statistics)
+    }
+
+    fn sockets(
+        &mut self,
+        _request: &Request<K>,
+        first: u32,
+        rows: Leased<Write, [SocketInfo], K>,
+    ) -> Result<u32, RequestError<core::convert::Infallible>> {
+        let mut at = 0;
+        let mut written = 0;
+        let mut result = Ok(());
+        self.rows(|row| {
+            if at >= first && written < rows.len() && result.is_ok() {
+                result = rows.write_at(written, &[row]);
+                written += 1;
+            }
+            at += 1;
+        });
+        result.map_err(RequestError::lost)?;
+        Ok(written as u32)
+    }
+
+    fn connect(&mut self, request: &Request<K>, options: Options, remote: Endpoint) -> Answer<SocketId> {
+        Ok(self.try_connect(request.caller, &options, remote)?)
+    }
+
+    fn listen(&mut self, request: &Request<K>, options: Options, port: u32) -> Answer<SocketId> {
+        Ok(self.try_listen(request.caller, &options, port)?)
+    }
+
+    fn accept(&mut self, request: &Request<K>, listener: SocketId) -> Answer<Accepted> {
+        Ok(self.try_accept(request.caller, listener)?)
+    }
+
+    fn bind(&mut self, request: &Request<K>, options: Options, port: u32) -> Answer<Bound> {
+        Ok(self.try_bind(request.caller, &options, port)?)
+    }
+
+    fn step(&mut self, request: &Request<K>, socket: SocketId, consume: u32, commit: u32) -> Answer<Step> {
+        let (client, kind) = self.socket(request.caller, socket)?;
+        let place = socket.place();
+        self.stack.core.clients.disarm(place);
+        let result = self.transfer(client, place, kind, consume as usize, commit as usize);
+        let step = self.look(client, place, kind);
+        result?;
+        Ok(step)
+    }
+
+    fn events(&mut self, request: &Request<K>) -> Result<u32, RequestError<core::convert::Infallible>> {
+        Ok(match self.client(request.caller) {
+            Ok(client) => self.stack.core.clients.events(client),
+            Err(_) => 0,
+        })
+    }
+
+    fn read(&mut self, request: &Request<K>, socket: SocketId, buffer: Leased<Write, [u8], K>) -> Answer<u32> {
+        let (client, at) = self.tcp_socket(request.caller, socket)?;
+        let place = socket.place();
+        self.stack.core.clients.disarm(place);
+        let data = self.stack.core.tcp.peek(at);
+        let len = data.len().min(buffer.len());
+        let copied = buffer.write_at(0, &data[..len]);
+        if copied.is_ok() {
+            self.transfer(client, place, Kind::Tcp(at), len, 0)?;
+        }
+        let step = self.look(client, place, Kind::Tcp(at));
+        copied.map_err(RequestError::lost)?;
+        if len > 0 {
+            return Ok(len as u32);
+        }
+        Err(match step.state {
+            now if now & (state::MAY_RECEIVE | state::CONNECTING) != 0 => NetError::WouldBlock,
+            _ if step.cause == net_api::cause::NONE => return Ok(0),
+            _ => NetError::Closed,
+        }
+        .into())
+    }
+
+    fn write(&mut self, request: &Request<K>, socket: SocketId, data: Leased<Read, [u8], K>) -> Answer<u32> {
+        let (client, at) = self.tcp_socket(request.caller, socket)?;
+        let place = socket.place();
+        self.stack.core.clients.disarm(place);
+        let mut lost = Ok(());
+        let result = self.stack.core.tcp.fill(at, |room| {
+            let len = room.len().min(data.len());
+            lost = data.read_at(0, &mut room[..len]);
+            Ok(if lost.is_ok() { len } else { 0 })
+        });
+        let step = self.look(client, place, Kind::Tcp(at));
+        lost.map_err(RequestError::lost)?;
+        match result {
+            Ok(0) => Err(NetError::WouldBlock.into()),
+            Ok(len) => Ok(len as u32),
+            Err(NetError::Closed) if step.state & state::CONNECTING != 0 => Err(NetError::WouldBlock.into()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn receive_from(
+        &mut self,
+        request: &Request<K>,
+        socket: SocketId,
+        buffer: Leased<Write, [u8], K>,
+    ) -> Answer<Datagram> {
+        let (client, at) = self.udp_socket(request.caller, socket)?;
+        let place = socket.place();
+        self.stack.core.clients.disarm(place);
+        let mut answer = Err(NetError::WouldBlock);
+        if let Some(udp) = self.stack.core.udp.get(at)
+            && let Some((header, payload)) = udp.peek()
+        {
+            let len = payload.len().min(buffer.len());
+            buffer.write_at(0, &payload[..len]).map_err(RequestError::lost)?;
+            answer = Ok(Datagram { peer: Endpoint::new(header.address, header.port), len: header.len.into() });
+            if !udp.consume(datagram_space(header.len.into())) {
+                // The client wrote over the header in its window; what lies behind cannot be found any more.
+                let all = udp.step().readable_len as usize;
+                udp.consume(all);
+            }
+        }
+        self.look(client, place, Kind::Udp(at));
+        Ok(answer?)
+    }
+
+    fn send_to(
+        &mut self,
+        request: &Request<K>,
+        socket: SocketId,
+        remote: Endpoint,
+        data: Leased<Read, [u8], K>,
+    ) -> Answer<()> {
+        let (client, at) = self.udp_socket(request.caller, socket)?;
+        let place = socket.place();
+        let space = datagram_space(data.len());
+        let core = &mut self.stack.core;
+        let target = Ipv4Address::from(remote.address.0);
+        if remote.port == 0 {
+            return Err(NetError::BadArgument.into());
+        }
+        core.link.source_for(target).ok_or(NetError::Unreachable)?;
+        if space > core.udp.capacity(at) {
+            return Err(NetError::TooLong.into());
+        }
+        core.clients.disarm(place);
+        let mut result = Err(NetError::WouldBlock);
+        let mut lost = Ok(());
+        if let Some(udp) = core.udp.get(at)
+            && let Some(record) = udp.room().get_mut(..space)
+        {
+            let header = net_api::DatagramHeader { address: remote.address, port: remote.port, len: data.len() as u16 };
+            let (head, body) = record.split_at_mut(net_api::DATAGRAM_HEADER);
+            head.copy_from_slice(header.as_bytes());
+            lost = data.read_at(0, &mut body[..data.len()]);
+            if lost.is_ok() && udp.commit(space) && core.send_udp(at) {
+                result = Ok(());
+            }
+        }
+        self.look(client, place, Kind::Udp(at));
+        lost.map_err(RequestError::lost)?;
+        Ok(result?)
+    }
+
+    fn shutdown(&mut self, request: &Request<K>, socket: SocketId) -> Answer<()> {
+        let (client, at) = self.tcp_socket(request.caller, socket)?;
+        self.stack.core.clients.disarm(socket.place());
+        self.stack.core.tcp.shutdown(at);
+        self.look(client, socket.place(), Kind::Tcp(at));
+        Ok(())
+    }
+
+    fn close(&mut self, request: &Request<K>, socket: SocketId, cut: u32) -> Answer<()> {
+        let (_, kind) = self.socket(request.caller, socket)?;
+        self.stack.core.release(socket.place(), kind, cut != 0);
+        self.work(false);
+        Ok(())
+    }
+
+    fn ping(&mut self, request: &Request<K>, host: Address, len: u16, sequence: u16) -> Answer<()> {
+        let client = self.client(request.caller)?;
+        let core = &mut self.stack.core;
+        let target = Ipv4Address::from(host.0);
+        let sent = icmp::ping(&mut core.link, &mut core.clients, client, target, len.into(), sequence);
+        self.work(false);
+        Ok(sent?)
+    }
+
+    fn ping_reply(&mut self, request: &Request<K>) -> Answer<PingReply> {
+        let number = self.client(request.caller)?;
+        let client = self.stack.core.clients.get(number).ok_or(NetError::NoWindow)?;
+        let reply = client.pings.iter_mut().find_map(|ping| match *ping {
+            Ping::Answered(reply) => {
+                *ping = Ping::Free;
+                Some(reply)
+            }
+            _ => None,
+        });
+        Ok(reply.ok_or(NetError::WouldBlock)?)
+    }
+}
