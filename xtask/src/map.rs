@@ -7,7 +7,7 @@ use manifest::{MapEntry, Use};
 use miette::{IntoDiagnostic, Result, WrapErr};
 
 use crate::build::Artifacts;
-use crate::stack;
+use crate::stack::{self, Start};
 
 /// The text of `map.txt` and of the command `map`.
 ///
@@ -79,7 +79,7 @@ fn sizes(artifacts: &Artifacts) -> Result<Vec<Vec<String>>> {
         let elf = fs::read(&program.elf)
             .into_diagnostic()
             .wrap_err_with(|| format!("cannot read {}", program.elf.display()))?;
-        let bound = stack::bound(&elf)?;
+        let bound = stack::bound(&elf, if name == "kernel" { Start::Anywhere } else { Start::Entry })?;
         let marks = [(bound.indirect, '+'), (bound.recursive, '*')].into_iter().filter(|(set, _)| *set);
         let marks: String = marks.map(|(_, mark)| mark).collect();
         let sizes = program.sizes;

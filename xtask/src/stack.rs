@@ -36,16 +36,29 @@ struct Function {
     indirect: bool,
 }
 
+/// Where a program can start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// At its entry: a task.
+    Entry,
+    /// At any function: the kernel, which exceptions enter.
+    Anywhere,
+}
+
 /// Reads the program in `elf`.
 ///
 /// # Errors
 /// If it is no ELF file with code and symbols.
-pub fn bound(elf: &[u8]) -> Result<Bound> {
+pub fn bound(elf: &[u8], start: Start) -> Result<Bound> {
     let file: ElfFile64<'_, Endianness> = ElfFile64::parse(elf).into_diagnostic()?;
     let text = file.section_by_name(".text").ok_or_else(|| miette!("no code"))?;
     let (base, code) = (text.address(), text.data().into_diagnostic()?);
     let functions = functions(&file, base, code);
-    Ok(deepest(&functions, file.entry()))
+    let roots = match start {
+        Start::Entry => vec![file.entry()],
+        Start::Anywhere => functions.keys().copied().collect(),
+    };
+    Ok(deepest(&functions, &roots))
 }
 
 fn functions(file: &ElfFile64<'_, Endianness>, base: u64, code: &[u8]) -> BTreeMap<u64, Function> {
@@ -116,9 +129,10 @@ fn lowers_stack(word: u32) -> u64 {
     u64::from(offset.min(0).unsigned_abs())
 }
 
-fn deepest(functions: &BTreeMap<u64, Function>, entry: u64) -> Bound {
+fn deepest(functions: &BTreeMap<u64, Function>, roots: &[u64]) -> Bound {
     let mut walk = Walk { functions, known: BTreeMap::new(), open: BTreeSet::new(), indirect: false, recursive: false };
-    let (bytes, path) = walk.visit(entry);
+    let depths = roots.iter().map(|&root| walk.visit(root));
+    let (bytes, path) = depths.max_by_key(|(bytes, _)| *bytes).unwrap_or_default();
     let path = path.iter().filter_map(|address| functions.get(address)).map(|function| function.name.clone()).collect();
     Bound { bytes, path, indirect: walk.indirect, recursive: walk.recursive }
 }
@@ -202,11 +216,12 @@ mod tests {
             (20, function("deep", 60, &[30], &[])),
             (30, function("leaf", 50, &[], &[])),
         ]);
-        let bound = deepest(&functions, 0);
+        let bound = deepest(&functions, &[0]);
         assert_eq!((bound.bytes, bound.recursive, bound.indirect), (110, false, false));
         assert_eq!(bound.path, ["start", "deep", "leaf"]);
+        assert_eq!(deepest(&functions, &[10, 20]).path, ["deep", "leaf"]);
         functions.insert(30, function("leaf", 50, &[20], &[]));
-        assert!(deepest(&functions, 0).recursive);
+        assert!(deepest(&functions, &[0]).recursive);
     }
 
     #[test]
