@@ -5,9 +5,7 @@
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Names a socket of the calling client. Never valid again once closed: the high bits count uses of the place.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(transparent)]
 pub struct SocketId(pub u32);
 
@@ -29,9 +27,7 @@ impl SocketId {
 }
 
 /// An IPv4 address as on the wire.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(transparent)]
 pub struct Address(pub [u8; 4]);
 
@@ -86,10 +82,7 @@ mod heapless_text {
 
     impl Text {
         pub const fn new() -> Self {
-            Self {
-                bytes: [0; 15],
-                len: 0,
-            }
+            Self { bytes: [0; 15], len: 0 }
         }
 
         pub fn as_str(&self) -> &str {
@@ -99,10 +92,7 @@ mod heapless_text {
 
     impl core::fmt::Write for Text {
         fn write_str(&mut self, text: &str) -> core::fmt::Result {
-            let room = self
-                .bytes
-                .get_mut(self.len..self.len + text.len())
-                .ok_or(core::fmt::Error)?;
+            let room = self.bytes.get_mut(self.len..self.len + text.len()).ok_or(core::fmt::Error)?;
             room.copy_from_slice(text.as_bytes());
             self.len += text.len();
             Ok(())
@@ -111,9 +101,7 @@ mod heapless_text {
 }
 
 /// Address and port.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Endpoint {
     /// Address; all zero for any.
@@ -128,11 +116,7 @@ impl Endpoint {
     /// Address and port.
     #[must_use]
     pub const fn new(address: Address, port: u16) -> Self {
-        Self {
-            address,
-            port,
-            reserved: 0,
-        }
+        Self { address, port, reserved: 0 }
     }
 }
 
@@ -143,9 +127,7 @@ impl core::fmt::Display for Endpoint {
 }
 
 /// How a socket is to be opened.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Options {
     /// Bytes of the receive buffer, 1 KiB to 512 KiB; rounded up to a whole KiB. It lies in the client's window.
@@ -166,29 +148,17 @@ pub mod options {
 
 impl Options {
     /// Buffers of a size that suits bulk transfer on a local network.
-    pub const BULK: Self = Self {
-        receive: 64 << 10,
-        send: 64 << 10,
-        flags: 0,
-        backlog: 2,
-    };
+    pub const BULK: Self = Self { receive: 64 << 10, send: 64 << 10, flags: 0, backlog: 2 };
 
     /// Small buffers for requests and answers.
-    pub const SMALL: Self = Self {
-        receive: 4 << 10,
-        send: 4 << 10,
-        flags: 0,
-        backlog: 2,
-    };
+    pub const SMALL: Self = Self { receive: 4 << 10, send: 4 << 10, flags: 0, backlog: 2 };
 }
 
 /// Where a socket stands, after each step.
 ///
 /// Offsets count from the start of the client's window. Both regions are in one piece; there may be more behind the end of the
 /// buffer, which the next step shows once this piece is consumed or committed.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Step {
     /// Bits of [`state`].
@@ -240,9 +210,7 @@ pub mod cause {
 }
 
 /// In front of each datagram in the buffers of a UDP socket. Payload follows, padded to a multiple of eight.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct DatagramHeader {
     /// The peer's address.
@@ -266,9 +234,7 @@ pub const fn datagram_space(len: usize) -> usize {
 }
 
 /// An accepted connection.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Accepted {
     /// Its socket.
@@ -278,9 +244,7 @@ pub struct Accepted {
 }
 
 /// An opened UDP socket.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Bound {
     /// The socket.
@@ -292,9 +256,7 @@ pub struct Bound {
 }
 
 /// A datagram that was received by copy.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Datagram {
     /// Who sent it.
@@ -304,9 +266,7 @@ pub struct Datagram {
 }
 
 /// An echo reply.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct PingReply {
     /// Who answered.
@@ -322,9 +282,7 @@ pub struct PingReply {
 }
 
 /// What `ifconfig` shows.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct InterfaceInfo {
     /// Own address; all zero without one.
@@ -346,9 +304,7 @@ pub struct InterfaceInfo {
 }
 
 /// What the stack counts, from its start on.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Statistics {
     /// Frames received.
@@ -412,9 +368,7 @@ pub struct Statistics {
 }
 
 /// One row of `netstat`.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct SocketInfo {
     /// Own address and port.
@@ -516,10 +470,7 @@ mod tests {
     #[test]
     fn addresses_round_trip() {
         for text in ["0.0.0.0", "10.0.2.15", "255.255.255.255"] {
-            assert_eq!(
-                text.parse::<Address>().map(|address| address.to_string()),
-                Ok(text.to_string())
-            );
+            assert_eq!(text.parse::<Address>().map(|address| address.to_string()), Ok(text.to_string()));
         }
         for text in ["", "1.2.3", "1.2.3.4.5", "1.2.3.256", "+1.2.3.4", "1..2.3", "a.b.c.d"] {
             assert_eq!(text.parse::<Address>(), Err(BadAddress), "{text}");

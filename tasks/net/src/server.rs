@@ -207,7 +207,11 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
         }
     }
 
-    fn try_connect(&mut self, caller: TaskId, options: &Options, remote: Endpoint) -> Result<SocketId, NetError> {
+    /// [`NetServer::connect`] for a task.
+    ///
+    /// # Errors
+    /// As in the interface.
+    pub fn connect_for(&mut self, caller: TaskId, options: &Options, remote: Endpoint) -> Result<SocketId, NetError> {
         let client = self.client(caller)?;
         let (receive, send) = Self::sizes(options)?;
         let target = Ipv4Address::from(remote.address.0);
@@ -229,7 +233,11 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
         Ok(socket)
     }
 
-    fn try_listen(&mut self, caller: TaskId, options: &Options, port: u32) -> Result<SocketId, NetError> {
+    /// [`NetServer::listen`] for a task.
+    ///
+    /// # Errors
+    /// As in the interface.
+    pub fn listen_for(&mut self, caller: TaskId, options: &Options, port: u32) -> Result<SocketId, NetError> {
         let client = self.client(caller)?;
         let (receive, send) = Self::sizes(options)?;
         let port = u16::try_from(port).map_err(|_| NetError::BadArgument)?;
@@ -247,7 +255,11 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
         core.clients.open(client, Kind::Listener(listener), 0)
     }
 
-    fn try_accept(&mut self, caller: TaskId, listener: SocketId) -> Result<Accepted, NetError> {
+    /// [`NetServer::accept`] for a task.
+    ///
+    /// # Errors
+    /// As in the interface.
+    pub fn accept_for(&mut self, caller: TaskId, listener: SocketId) -> Result<Accepted, NetError> {
         let (client, kind) = self.socket(caller, listener)?;
         if !matches!(kind, Kind::Listener(_)) {
             return Err(NetError::BadSocket);
@@ -263,7 +275,11 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
         Ok(Accepted { socket, peer })
     }
 
-    fn try_bind(&mut self, caller: TaskId, options: &Options, port: u32) -> Result<Bound, NetError> {
+    /// [`NetServer::bind`] for a task.
+    ///
+    /// # Errors
+    /// As in the interface.
+    pub fn bind_for(&mut self, caller: TaskId, options: &Options, port: u32) -> Result<Bound, NetError> {
         let client = self.client(caller)?;
         let (receive, send) = Self::sizes(options)?;
         let mut port = u16::try_from(port).map_err(|_| NetError::BadArgument)?;
@@ -290,6 +306,83 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
         core.udp.set_place(at, socket.place());
         self.look(client, socket.place(), Kind::Udp(at));
         Ok(Bound { socket, port, reserved: 0 })
+    }
+
+    /// [`NetServer::step`] for a task.
+    ///
+    /// # Errors
+    /// As in the interface.
+    pub fn step_for(&mut self, caller: TaskId, socket: SocketId, consume: u32, commit: u32) -> Result<Step, NetError> {
+        let (client, kind) = self.socket(caller, socket)?;
+        let place = socket.place();
+        self.stack.core.clients.disarm(place);
+        let result = self.transfer(client, place, kind, consume as usize, commit as usize);
+        let step = self.look(client, place, kind);
+        result?;
+        Ok(step)
+    }
+
+    /// [`NetServer::shutdown`] for a task.
+    ///
+    /// # Errors
+    /// As in the interface.
+    pub fn shutdown_for(&mut self, caller: TaskId, socket: SocketId) -> Result<(), NetError> {
+        let (client, at) = self.tcp_socket(caller, socket)?;
+        self.stack.core.clients.disarm(socket.place());
+        self.stack.core.tcp.shutdown(at);
+        self.look(client, socket.place(), Kind::Tcp(at));
+        Ok(())
+    }
+
+    /// [`NetServer::close`] for a task.
+    ///
+    /// # Errors
+    /// As in the interface.
+    pub fn close_for(&mut self, caller: TaskId, socket: SocketId, cut: bool) -> Result<(), NetError> {
+        let (_, kind) = self.socket(caller, socket)?;
+        self.stack.core.release(socket.place(), kind, cut);
+        self.work(false);
+        Ok(())
+    }
+
+    /// [`NetServer::events`] for a task.
+    pub fn events_for(&mut self, caller: TaskId) -> u32 {
+        match self.client(caller) {
+            Ok(client) => self.stack.core.clients.events(client),
+            Err(_) => 0,
+        }
+    }
+
+    /// [`NetServer::ping`] for a task.
+    ///
+    /// # Errors
+    /// As in the interface.
+    pub fn ping_for(&mut self, caller: TaskId, host: Address, len: u16, sequence: u16) -> Result<(), NetError> {
+        let client = self.client(caller)?;
+        let core = &mut self.stack.core;
+        let target = Ipv4Address::from(host.0);
+        let (link, clients) = (&mut core.link, &mut core.clients);
+        let sent = icmp::ping(link, clients, client, target, len.into(), sequence);
+        self.work(false);
+        sent
+    }
+
+    /// [`NetServer::ping_reply`] for a task.
+    ///
+    /// # Errors
+    /// As in the interface.
+    pub fn ping_reply_for(&mut self, caller: TaskId) -> Result<PingReply, NetError> {
+        let number = self.client(caller)?;
+        let clients = &mut self.stack.core.clients;
+        let client = clients.get(number).ok_or(NetError::NoWindow)?;
+        let reply = client.pings.iter_mut().find_map(|ping| match *ping {
+            Ping::Answered(reply) => {
+                *ping = Ping::Free;
+                Some(reply)
+            }
+            _ => None,
+        });
+        reply.ok_or(NetError::WouldBlock)
     }
 
     fn tcp_socket(&mut self, caller: TaskId, socket: SocketId) -> Result<(usize, usize), NetError> {
@@ -442,36 +535,27 @@ impl<M: Mac, H: Host, K: Kernel> NetServer<K> for Server<'_, M, H> {
     }
 
     fn connect(&mut self, request: &Request<K>, options: Options, remote: Endpoint) -> Answer<SocketId> {
-        Ok(self.try_connect(request.caller, &options, remote)?)
+        Ok(self.connect_for(request.caller, &options, remote)?)
     }
 
     fn listen(&mut self, request: &Request<K>, options: Options, port: u32) -> Answer<SocketId> {
-        Ok(self.try_listen(request.caller, &options, port)?)
+        Ok(self.listen_for(request.caller, &options, port)?)
     }
 
     fn accept(&mut self, request: &Request<K>, listener: SocketId) -> Answer<Accepted> {
-        Ok(self.try_accept(request.caller, listener)?)
+        Ok(self.accept_for(request.caller, listener)?)
     }
 
     fn bind(&mut self, request: &Request<K>, options: Options, port: u32) -> Answer<Bound> {
-        Ok(self.try_bind(request.caller, &options, port)?)
+        Ok(self.bind_for(request.caller, &options, port)?)
     }
 
     fn step(&mut self, request: &Request<K>, socket: SocketId, consume: u32, commit: u32) -> Answer<Step> {
-        let (client, kind) = self.socket(request.caller, socket)?;
-        let place = socket.place();
-        self.stack.core.clients.disarm(place);
-        let result = self.transfer(client, place, kind, consume as usize, commit as usize);
-        let step = self.look(client, place, kind);
-        result?;
-        Ok(step)
+        Ok(self.step_for(request.caller, socket, consume, commit)?)
     }
 
     fn events(&mut self, request: &Request<K>) -> Result<u32, RequestError<core::convert::Infallible>> {
-        Ok(match self.client(request.caller) {
-            Ok(client) => self.stack.core.clients.events(client),
-            Err(_) => 0,
-        })
+        Ok(self.events_for(request.caller))
     }
 
     fn read(&mut self, request: &Request<K>, socket: SocketId, buffer: Leased<Write, [u8], K>) -> Answer<u32> {
@@ -582,39 +666,18 @@ impl<M: Mac, H: Host, K: Kernel> NetServer<K> for Server<'_, M, H> {
     }
 
     fn shutdown(&mut self, request: &Request<K>, socket: SocketId) -> Answer<()> {
-        let (client, at) = self.tcp_socket(request.caller, socket)?;
-        self.stack.core.clients.disarm(socket.place());
-        self.stack.core.tcp.shutdown(at);
-        self.look(client, socket.place(), Kind::Tcp(at));
-        Ok(())
+        Ok(self.shutdown_for(request.caller, socket)?)
     }
 
     fn close(&mut self, request: &Request<K>, socket: SocketId, cut: u32) -> Answer<()> {
-        let (_, kind) = self.socket(request.caller, socket)?;
-        self.stack.core.release(socket.place(), kind, cut != 0);
-        self.work(false);
-        Ok(())
+        Ok(self.close_for(request.caller, socket, cut != 0)?)
     }
 
     fn ping(&mut self, request: &Request<K>, host: Address, len: u16, sequence: u16) -> Answer<()> {
-        let client = self.client(request.caller)?;
-        let core = &mut self.stack.core;
-        let target = Ipv4Address::from(host.0);
-        let sent = icmp::ping(&mut core.link, &mut core.clients, client, target, len.into(), sequence);
-        self.work(false);
-        Ok(sent?)
+        Ok(self.ping_for(request.caller, host, len, sequence)?)
     }
 
     fn ping_reply(&mut self, request: &Request<K>) -> Answer<PingReply> {
-        let number = self.client(request.caller)?;
-        let client = self.stack.core.clients.get(number).ok_or(NetError::NoWindow)?;
-        let reply = client.pings.iter_mut().find_map(|ping| match *ping {
-            Ping::Answered(reply) => {
-                *ping = Ping::Free;
-                Some(reply)
-            }
-            _ => None,
-        });
-        Ok(reply.ok_or(NetError::WouldBlock)?)
+        Ok(self.ping_reply_for(request.caller)?)
     }
 }
