@@ -28,7 +28,7 @@ pub struct Origin {
 #[derive(Debug, Clone)]
 pub struct Problem {
     message: String,
-    source: NamedSource<String>,
+    source: Option<NamedSource<String>>,
     labels: Vec<LabeledSpan>,
     help: Option<String>,
 }
@@ -39,10 +39,16 @@ impl Problem {
     pub fn new(at: &Origin, message: impl Into<String>, label: impl Into<String>) -> Self {
         Self {
             message: message.into(),
-            source: NamedSource::new(&at.source.path, at.source.text.clone()).with_language("TOML"),
+            source: Some(NamedSource::new(&at.source.path, at.source.text.clone())),
             labels: vec![LabeledSpan::new_primary_with_span(Some(label.into()), at.span.clone())],
             help: None,
         }
+    }
+
+    /// A problem that no file shows.
+    #[must_use]
+    pub fn without_place(message: impl Into<String>) -> Self {
+        Self { message: message.into(), source: None, labels: Vec::new(), help: None }
     }
 
     /// Says what would be right.
@@ -55,7 +61,7 @@ impl Problem {
     /// Shows another place, if it is in the same file.
     #[must_use]
     pub fn also(mut self, at: &Origin, label: impl Into<String>) -> Self {
-        if at.source.path == self.source.name() {
+        if self.source.as_ref().is_some_and(|source| source.name() == at.source.path) {
             self.labels.push(LabeledSpan::new_with_span(Some(label.into()), at.span.clone()));
         }
         self
@@ -76,11 +82,11 @@ impl Diagnostic for Problem {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(&self.source)
+        self.source.as_ref().map(|source| source as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        Some(Box::new(self.labels.iter().cloned()))
+        (!self.labels.is_empty()).then(|| Box::new(self.labels.iter().cloned()) as Box<_>)
     }
 }
 

@@ -9,11 +9,20 @@
 
 #![forbid(unsafe_code)]
 
+mod app;
+mod board;
 mod diagnostic;
 mod encode;
+mod limits;
 mod load;
 mod plan;
+mod read;
+mod resolve;
+mod suggest;
 mod system;
+mod table;
+mod task_manifest;
+mod value;
 
 pub use diagnostic::{Diagnostics, Origin, Problem, Source};
 pub use encode::{encode_config, encode_image};
