@@ -19,7 +19,9 @@
 //! # thread.join().unwrap().unwrap();
 //! ```
 
+use std::boxed::Box;
 use std::collections::{HashMap, VecDeque};
+use std::panic::resume_unwind;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::vec::Vec;
@@ -102,7 +104,8 @@ impl World {
         self.0.changed.notify_all();
     }
 
-    /// Ends an instance. Its frames go to nobody; its receive returns [`STOP`].
+    /// Ends an instance. Its frames go to nobody, its receive returns [`STOP`], and a call that it waits for
+    /// unwinds its thread without a word.
     pub fn kill(&self, index: usize) {
         let mut state = self.lock();
         let dead = &mut state.tasks[index];
@@ -354,6 +357,10 @@ impl Kernel for Task {
         }
         let mut state = self.world.lock();
         let call = loop {
+            if state.living(self.id()).is_none() {
+                drop(state);
+                resume_unwind(Box::new("this instance was killed"));
+            }
             match state.tasks[self.index].call.take_if(|call| call.answer.is_some()) {
                 Some(call) => break call,
                 None => state = self.world.wait(state),

@@ -71,6 +71,9 @@ const MAX_DEPTH: usize = 32;
 pub fn parse(text: &str) -> Result<Node, Problem> {
     let mut parser = Parser { text, at: 0, depth: 0 };
     parser.skip_space()?;
+    if parser.at == text.len() {
+        return Err(parser.unexpected("an interface", "write `Interface(name: \"..\", ops: { .. })`"));
+    }
     let node = parser.value()?;
     parser.skip_space()?;
     if parser.at < text.len() {
@@ -208,7 +211,8 @@ impl<'a> Parser<'a> {
             let first = self.at;
             self.at += key_len;
             self.skip_space()?;
-            let is_struct = self.peek() == Some(':');
+            // Also one that lacks its colon, to say so.
+            let is_struct = matches!(self.peek(), Some(':' | '{' | '[' | '"'));
             self.at = first;
             if is_struct {
                 return Ok(Value::Struct(name, self.fields(')')?));
@@ -393,3 +397,6 @@ fn unclosed(open: usize, end: char) -> Problem {
         .label("opened here")
         .help(format!("add the matching `{end}`"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -45,7 +45,10 @@ impl<'t, 'p> Keys<'t, 'p> {
     /// The value of a key that may not be missing; `help` says what to write.
     pub fn required(&mut self, key: &str, help: &str) -> Option<&'t Node> {
         let found = self.optional(key);
-        if found.is_none() {
+        // A key that was meant to be this one has been reported already.
+        let meant =
+            |field: &Field| closest(&field.key, &[key]).is_some() || (field.key == "idempotent" && key == "restart");
+        if found.is_none() && !self.fields.iter().any(meant) {
             let problem = Problem::new(self.span.clone(), format!("{} lacks the key `{key}`", self.what))
                 .label(format!("has no `{key}`"))
                 .help(format!("add `{key}`: {help}"));

@@ -51,25 +51,24 @@ fn operation(field: &Field, problems: &mut Vec<Problem>) -> Option<Op> {
     let restart_span = restart.map_or(0..0, |node| node.span.clone());
     let restart = restart.and_then(|node| self::restart(node, problems));
     let (reply, error) = reply?;
-    Some(Op {
-        name,
-        doc,
-        args,
-        leases,
-        frames,
-        reply,
-        error,
-        restart: restart?,
-        restart_span,
-        encoding: encoding?,
-        defer,
-    })
+    // What is missing has been reported; the rest is worth checking all the same.
+    let restart = restart.unwrap_or(Restart::Fail);
+    Some(Op { name, doc, args, leases, frames, reply, error, restart, restart_span, encoding: encoding?, defer })
 }
 
 /// A name out of a few.
 fn choice<T: Copy>(node: &Node, what: &str, choices: &[(&str, T)], problems: &mut Vec<Problem>) -> Option<T> {
     let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
     let Value::Name(written) = &node.value else {
+        if let Value::Text(text) = &node.value
+            && names.contains(&text.as_str())
+        {
+            let problem =
+                Problem::new(node.span.clone(), format!("{} {what} is a name, not a text", super::article(what)))
+                    .help(format!("write `{text}` without quotes"));
+            problems.push(problem);
+            return None;
+        }
         wrong_kind(node, &format!("one of {}", list(&names)), problems);
         return None;
     };

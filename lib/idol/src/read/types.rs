@@ -26,19 +26,26 @@ fn definition(field: &Field, problems: &mut Vec<Problem>) -> Option<TypeDef> {
         }
     };
     let span = field.value.span.start..field.value.span.start + kind.len();
-    let (doc, body) = match kind {
-        "Struct" => structure(inner, span, problems)?,
-        "Enum" => enumeration(inner, span, problems)?,
-        "Extern" => foreign(inner, span, problems)?,
+    let read = match kind {
+        "Struct" => structure(inner, span, problems),
+        "Enum" => enumeration(inner, span, problems),
+        "Extern" => foreign(inner, span, problems),
         _ => {
             let problem = Problem::new(span, format!("`{kind}` is not a kind of type"))
                 .label("here")
                 .help(format!("the kinds are {}", list(&["Struct", "Enum", "Extern"])));
             problems.push(problem);
-            return None;
+            None
         }
     };
+    // What could not be read has been reported, but its name is known.
+    let (doc, body) = read.unwrap_or_else(|| (String::new(), placeholder()));
     Some(TypeDef { name, doc, body })
+}
+
+/// Stands in for a type that could not be read.
+fn placeholder() -> Body {
+    Body::Extern { path: String::new(), layout: Some(Layout { size: 1, align: 1 }), max_size: Some(1) }
 }
 
 fn structure(fields: &[Field], span: Span, problems: &mut Vec<Problem>) -> Option<(String, Body)> {
