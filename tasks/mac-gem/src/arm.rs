@@ -14,12 +14,7 @@ use crate::ring::{Pool, RxRing, TxRing, Words};
 /// Arms a list for reception and puts it into the ring, which has room for it. Returns how many entries the kernel refused; those are gone
 /// from the list.
 #[inline]
-pub fn receive<W: Words, const N: usize>(
-    kernel: &mut impl Kernel,
-    ring: &mut RxRing<W, N>,
-    pool: &Pool,
-    list: &mut FrameList,
-) -> usize {
+pub fn receive<W: Words>(kernel: &mut impl Kernel, ring: &mut RxRing<W>, pool: &Pool, list: &mut FrameList) -> usize {
     let refused = arm(kernel, list, Direction::Receive);
     ring.fill(list.as_slice(), pool);
     refused
@@ -27,12 +22,7 @@ pub fn receive<W: Words, const N: usize>(
 
 /// Arms a list for transmission and queues it in the ring, which has room for it. Returns as [`receive`].
 #[inline]
-pub fn transmit<W: Words, const N: usize>(
-    kernel: &mut impl Kernel,
-    ring: &mut TxRing<W, N>,
-    pool: &Pool,
-    list: &mut FrameList,
-) -> usize {
+pub fn transmit<W: Words>(kernel: &mut impl Kernel, ring: &mut TxRing<W>, pool: &Pool, list: &mut FrameList) -> usize {
     let refused = arm(kernel, list, Direction::Transmit);
     ring.queue(list.as_slice(), pool);
     refused

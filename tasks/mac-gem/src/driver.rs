@@ -12,17 +12,44 @@ use userlib::FrameList;
 
 use crate::arm;
 use crate::phy::{Link, Mdio, Phy};
-use crate::ring::{self, Pool, RxRing, TxRing, Words};
+use crate::ring::{self, Handles, Pool, RxRing, TxRing, Words};
 use crate::stats::{MacCounts, Stats};
 
 mod watch;
 
-/// Most frames of a pool that the driver uses; more stay idle.
-pub const MAX_FRAMES: usize = 512;
-/// Most descriptors of the receive ring.
-pub const MAX_RX: usize = 256;
-/// Descriptors of the transmit ring are at most this; one more frame than the stack can ever hand over, so it is never full.
-pub const MAX_TX: usize = 512;
+/// Frames that the driver holds and that are in no ring.
+#[derive(Debug)]
+pub struct FreeFrames {
+    handles: Handles,
+    len: usize,
+}
+
+impl FreeFrames {
+    /// None; `handles` has room for all frames of the pool.
+    #[must_use]
+    pub const fn new(handles: Handles) -> Self {
+        Self { handles, len: 0 }
+    }
+
+    #[inline]
+    fn push(&mut self, handle: FrameHandle) {
+        // There is room for each frame of the pool.
+        if let Some(place) = self.handles.get_mut(self.len) {
+            *place = handle;
+            self.len += 1;
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<FrameHandle> {
+        self.len = self.len.checked_sub(1)?;
+        self.handles.get(self.len).copied()
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
 
 /// Room for receive buffers that is left open before they are filled in one go: each `FrameArm` has its price.
 const REFILL: usize = 16;
@@ -128,14 +155,14 @@ pub struct Answer {
 /// Rings, free frames, and the rest of a running driver.
 #[derive(Debug)]
 pub struct Driver<W, K, M> {
-    rx: RxRing<W, MAX_RX>,
-    tx: TxRing<W, MAX_TX>,
+    rx: RxRing<W>,
+    tx: TxRing<W>,
     kernel: K,
     mac: M,
     phy: Phy,
     pool: Pool,
     /// Held by this task, and in no ring.
-    free: heapless::Vec<FrameHandle, MAX_FRAMES>,
+    free: FreeFrames,
     /// Frames on their way into a ring.
     batch: FrameList,
     stats: Stats,
@@ -158,7 +185,7 @@ pub struct Driver<W, K, M> {
 impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
     /// A driver over empty rings and a MAC that has been set up but not started.
     #[must_use]
-    pub fn new(rx: RxRing<W, MAX_RX>, tx: TxRing<W, MAX_TX>, kernel: K, mac: M, phy: Phy, pool: Pool) -> Self {
+    pub fn new(rx: RxRing<W>, tx: TxRing<W>, kernel: K, mac: M, phy: Phy, pool: Pool, free: FreeFrames) -> Self {
         Self {
             rx,
             tx,
@@ -166,7 +193,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
             mac,
             phy,
             pool,
-            free: heapless::Vec::new(),
+            free,
             batch: FrameList::new(),
             stats: Stats::default(),
             masked: true,
@@ -233,7 +260,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
     /// Frames that this task holds and that are in no ring.
     #[must_use]
     pub fn free_frames(&self) -> usize {
-        self.free.len()
+        self.free.len
     }
 
     /// One exchange with the stack.
@@ -265,8 +292,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
                 continue;
             }
             self.stats.tx_dropped += u64::from(to_send);
-            // There is room for every frame of the pool.
-            let _ = self.free.push(frame.handle);
+            self.free.push(frame.handle);
         }
         list.clear();
     }
@@ -331,12 +357,12 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
         true
     }
 
-    /// A frame for which the ring has no room. [`MAX_TX`] is such that this does not happen.
+    /// A frame for which the ring has no room. It has more than the pool has frames, so this does not happen.
     #[cold]
     fn give_up_last(&mut self) {
         if let Some(frame) = self.batch.pop() {
             self.stats.tx_dropped += 1;
-            let _ = self.free.push(frame.handle);
+            self.free.push(frame.handle);
         }
     }
 
@@ -375,7 +401,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
         let mut free = list.len() - received;
         while free > wanted {
             if let Some(frame) = list.pop() {
-                let _ = self.free.push(frame.handle);
+                self.free.push(frame.handle);
             }
             free -= 1;
         }
@@ -466,21 +492,21 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
         self.refused = true;
         for frame in list.as_slice() {
             self.stats.rx_lost += u64::from(frame.meta & ring::TX == 0);
-            let _ = self.free.push(frame.handle);
+            self.free.push(frame.handle);
         }
         list.clear();
     }
 
     /// The free frames are exactly those that the kernel says this task holds: what is in a ring the device holds.
     fn find_frames(&mut self) -> Result<(), KernelError> {
-        self.free.clear();
+        self.free.len = 0;
         self.recount = false;
         let mut from = Some(0);
         let mut page = [FrameDesc::default(); MAX_FRAME_LIST];
         while let Some(start) = from {
             let (count, next) = self.kernel.list(&mut page, start)?;
             for frame in &page[..count.min(MAX_FRAME_LIST)] {
-                let _ = self.free.push(frame.handle);
+                self.free.push(frame.handle);
             }
             from = next;
         }

@@ -78,20 +78,22 @@ pub struct Collected {
     pub broken: usize,
 }
 
+/// Memory for handles, one for each descriptor.
+pub type Handles = &'static mut [FrameHandle];
+
 /// Places of a ring: descriptors `head`, `head + 1`, ... are in use, `used` of them.
 #[derive(Debug)]
-struct Places<const N: usize> {
-    handles: [FrameHandle; N],
+struct Places {
+    handles: Handles,
     len: usize,
     head: usize,
     used: usize,
 }
 
-impl<const N: usize> Places<N> {
-    const fn new(len: usize) -> Self {
-        const { assert!(N.is_power_of_two()) }
-        assert!(len >= 2 && len <= N, "a ring has 2 to N descriptors");
-        Self { handles: [FrameHandle(0); N], len, head: 0, used: 0 }
+impl Places {
+    fn new(handles: Handles) -> Self {
+        assert!(handles.len() >= 2, "a ring has at least 2 descriptors");
+        Self { len: handles.len(), handles, head: 0, used: 0 }
     }
 
     const fn wrap(&self, index: usize) -> usize {
@@ -106,18 +108,22 @@ impl<const N: usize> Places<N> {
         self.wrap(self.head + self.used)
     }
 
-    /// Handle at a place. Places are below `N`, so the mask changes nothing but saves the check.
-    const fn handle(&self, index: usize) -> FrameHandle {
-        self.handles[index & (N - 1)]
+    /// Handle at a place. Places are below `len`; `get` says so without a panic.
+    #[inline]
+    fn handle(&self, index: usize) -> FrameHandle {
+        self.handles.get(index).copied().unwrap_or_default()
     }
 
-    const fn put(&mut self, handle: FrameHandle) {
-        let tail = self.tail();
-        self.handles[tail & (N - 1)] = handle;
+    #[inline]
+    fn put(&mut self, handle: FrameHandle) {
+        if let Some(place) = self.handles.get_mut(self.tail()) {
+            *place = handle;
+        }
         self.used += 1;
     }
 
-    const fn take(&mut self) -> FrameHandle {
+    #[inline]
+    fn take(&mut self) -> FrameHandle {
         let handle = self.handle(self.head);
         self.head = self.wrap(self.head + 1);
         self.used -= 1;
@@ -126,28 +132,40 @@ impl<const N: usize> Places<N> {
 
     /// Turns the ring so that the oldest place in use is descriptor 0.
     fn rewind(&mut self) {
-        self.handles[..self.len].rotate_left(self.head);
+        let head = self.head;
+        // Turning by `head` is to turn round both parts, and then the whole.
+        turn_round(&mut self.handles[..head]);
+        turn_round(&mut self.handles[head..]);
+        turn_round(self.handles);
         self.head = 0;
     }
 }
 
-/// The receive ring. `N`, a power of two, bounds its length.
-#[derive(Debug)]
-pub struct RxRing<W, const N: usize> {
-    words: W,
-    stride: usize,
-    places: Places<N>,
+/// `reverse`, small rather than fast.
+#[inline(never)]
+fn turn_round(handles: &mut [FrameHandle]) {
+    for index in 0..handles.len() / 2 {
+        handles.swap(index, handles.len() - 1 - index);
+    }
 }
 
-impl<W: Words, const N: usize> RxRing<W, N> {
-    /// A ring of `len` descriptors of `stride` words, without buffers.
+/// The receive ring.
+#[derive(Debug)]
+pub struct RxRing<W> {
+    words: W,
+    stride: usize,
+    places: Places,
+}
+
+impl<W: Words> RxRing<W> {
+    /// A ring of descriptors of `stride` words, as many as there are `handles`, without buffers.
     ///
     /// # Panics
-    /// If `len` is not in `2..=N`, or `words` is too short: the build's configuration is wrong.
+    /// If that is below 2, or `words` is too short: the build's configuration is wrong.
     #[must_use]
-    pub fn new(words: W, stride: usize, len: usize) -> Self {
-        assert!(words.count() >= len * stride, "receive ring: too few words");
-        let mut ring = Self { words, stride, places: Places::new(len) };
+    pub fn new(words: W, stride: usize, handles: Handles) -> Self {
+        assert!(words.count() >= handles.len() * stride, "receive ring: too few words");
+        let mut ring = Self { words, stride, places: Places::new(handles) };
         ring.rewind(&Pool { base: 0, first: 0, count: 0 });
         ring
     }
@@ -284,6 +302,7 @@ impl<W: Words, const N: usize> RxRing<W, N> {
     /// Arranges the ring anew from descriptor 0, for a receiver that starts over. The receiver must be off.
     ///
     /// Returns how many frames that waited to be collected are lost by this.
+    #[inline(never)]
     pub fn rewind(&mut self, pool: &Pool) -> usize {
         let mut lost = 0;
         let mut place = self.places.head;
@@ -323,23 +342,23 @@ pub struct Reclaimed {
     pub errors: usize,
 }
 
-/// The transmit ring. `N`, a power of two, bounds its length.
+/// The transmit ring.
 #[derive(Debug)]
-pub struct TxRing<W, const N: usize> {
+pub struct TxRing<W> {
     words: W,
     stride: usize,
-    places: Places<N>,
+    places: Places,
 }
 
-impl<W: Words, const N: usize> TxRing<W, N> {
-    /// A ring of `len` descriptors of `stride` words, empty. It holds up to `len - 1` frames.
+impl<W: Words> TxRing<W> {
+    /// An empty ring of descriptors of `stride` words, as many as there are `handles`. It holds one frame less.
     ///
     /// # Panics
     /// As [`RxRing::new`].
     #[must_use]
-    pub fn new(words: W, stride: usize, len: usize) -> Self {
-        assert!(words.count() >= len * stride, "transmit ring: too few words");
-        let mut ring = Self { words, stride, places: Places::new(len) };
+    pub fn new(words: W, stride: usize, handles: Handles) -> Self {
+        assert!(words.count() >= handles.len() * stride, "transmit ring: too few words");
+        let mut ring = Self { words, stride, places: Places::new(handles) };
         ring.abort(|_| ());
         ring
     }
@@ -435,6 +454,7 @@ impl<W: Words, const N: usize> TxRing<W, N> {
     /// Takes all frames out, sent or not, and starts over at descriptor 0. The transmitter must be off.
     ///
     /// Returns how many had not been sent.
+    #[inline(never)]
     pub fn abort(&mut self, mut sink: impl FnMut(FrameHandle)) -> usize {
         let mut unsent = 0;
         while self.places.used > 0 {

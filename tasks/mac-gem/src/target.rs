@@ -1,16 +1,18 @@
 //! Start: configuration, memory, MAC, and then service.
 
+use abi::FrameHandle;
 use abi::config::{Item, ValueRef};
 use mac_api::MacBuffers;
 use mac_gem::device::{DEFAULT_ADDRESS, Gem, Parking, Settings};
-use mac_gem::driver::{Driver, MAX_RX, MAX_TX};
+use mac_gem::driver::{Driver, FreeFrames};
 use mac_gem::phy::Phy;
 use mac_gem::regs::Registers;
-use mac_gem::ring::{self, PARK_WORDS, Pool, RxRing, TxRing};
+use mac_gem::ring::{self, Handles, PARK_WORDS, Pool, RxRing, TxRing};
 use mac_gem::server::{Bits, Outside, Server};
 use mac_gem::system::System;
-use userlib::memory::DmaWords;
+use userlib::memory::{self, DmaWords};
 use userlib::{config, ipc, time};
+use zerocopy::FromBytes;
 
 /// Time between ticks of the driver, in microseconds.
 const TICK: u64 = 100_000;
@@ -48,11 +50,12 @@ pub fn main() -> ! {
     let settings =
         Settings { queues: integer("queues"), mdio_divider: integer("mdio-divider") as u32, gigabit: bool("gigabit") };
     let address = station_address(registers);
-    let (rx, tx, parking) = rings(&pool);
+    let Books { rx, tx, free } = books(&pool);
+    let (rx, tx, parking) = rings(rx, tx);
     let mac = Gem::set_up(registers, &settings, parking, address);
     let phy = Phy::new(integer("phy") as u8, settings.gigabit);
     let system = System { pool: number, irq: bits.irq };
-    let mut driver = Driver::new(rx, tx, system, mac, phy, pool);
+    let mut driver = Driver::new(rx, tx, system, mac, phy, pool, FreeFrames::new(free));
     driver.start().expect("the kernel knows the pool");
     let mut neighbours = Neighbours { stacks: heapless::Vec::new(), timer: bits.timer, tick: time::from_micros(TICK) };
     config::for_each_notify("rx", |task, mask| {
@@ -63,19 +66,33 @@ pub fn main() -> ! {
     mac_api::serve(&mut server, &mut MacBuffers::new())
 }
 
-/// Cuts the DMA memory into receive ring, transmit ring and parking place.
-fn rings(pool: &Pool) -> (RxRing<DmaWords, MAX_RX>, TxRing<DmaWords, MAX_TX>, Parking) {
-    let words: usize = integer("descriptor-words");
+/// Memory for the handles of frames, by where the frames are.
+struct Books {
+    rx: Handles,
+    tx: Handles,
+    free: Handles,
+}
+
+/// Sizes the books for the pool: half of it at most waits for the wire, and all of it could wait to be sent.
+fn books(pool: &Pool) -> Books {
     let frames = usize::from(pool.count);
-    // Half of the pool at most waits for the wire.
-    let rx_len = integer("rx-buffers").min(frames / 2).clamp(2, MAX_RX);
-    let tx_len = (frames + 1).clamp(2, MAX_TX);
+    let bytes = memory::take_bytes("books").expect("memory for the books");
+    let (whole, _) = <[FrameHandle]>::mut_from_prefix_with_elems(bytes, bytes.len() / size_of::<FrameHandle>())
+        .unwrap_or_else(|_| panic!("memory for the books is aligned to a page"));
+    let (rx, rest) = whole.split_at_mut(integer("rx-buffers").min(frames / 2).max(2));
+    let (tx, rest) = rest.split_at_mut(frames + 1);
+    Books { rx, tx, free: &mut rest[..frames] }
+}
+
+/// Cuts the DMA memory into receive ring, transmit ring and parking place.
+fn rings(rx: Handles, tx: Handles) -> (RxRing<DmaWords>, TxRing<DmaWords>, Parking) {
+    let words: usize = integer("descriptor-words");
     let memory = DmaWords::take("ring").expect("DMA memory for the rings");
-    let (rx, rest) = memory.split_at(rx_len * words);
-    let (tx, mut rest) = rest.split_at(tx_len * words);
+    let (rx_words, rest) = memory.split_at(rx.len() * words);
+    let (tx_words, mut rest) = rest.split_at(tx.len() * words);
     assert!(rest.len() >= PARK_WORDS, "the DMA memory is too small");
     let (park_tx, park_rx) = ring::park(&mut rest);
-    (RxRing::new(rx, words, rx_len), TxRing::new(tx, words, tx_len), Parking { tx: park_tx, rx: park_rx })
+    (RxRing::new(rx_words, words, rx), TxRing::new(tx_words, words, tx), Parking { tx: park_tx, rx: park_rx })
 }
 
 /// The configured address, else the one in the MAC, else one of our own.

@@ -1,9 +1,9 @@
 //! What the driver watches without being asked: link, receiver, transmitter, and frames that were lost sight of.
 
-use abi::{FrameHandle, MAX_FRAME_LIST};
+use abi::MAX_FRAME_LIST;
 use userlib::FrameList;
 
-use super::{Driver, Kernel, MAX_TX, Mac, VAIN_INTERRUPTS, free_frame};
+use super::{Driver, Kernel, Mac, VAIN_INTERRUPTS, free_frame};
 use crate::phy::Mdio;
 use crate::ring::Words;
 
@@ -20,18 +20,11 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
     #[cold]
     pub(super) fn restart_transmitter(&mut self) {
         self.mac.stop_transmitter();
-        let mut frames: heapless::Vec<FrameHandle, MAX_TX> = heapless::Vec::new();
-        let unsent = self.tx.abort(|handle| {
-            let _ = frames.push(handle);
+        let (kernel, free, stats) = (&mut self.kernel, &mut self.free, &mut self.stats);
+        let unsent = self.tx.abort(|handle| match kernel.complete(&[free_frame(handle)]) {
+            Ok(()) => free.push(handle),
+            Err(_) => stats.stale += 1,
         });
-        for handle in frames {
-            match self.kernel.complete(&[free_frame(handle)]) {
-                Ok(()) => {
-                    let _ = self.free.push(handle);
-                }
-                Err(_) => self.stats.stale += 1,
-            }
-        }
         self.stats.tx_errors += unsent as u64;
         self.stats.tx_restarts += 1;
         self.mac.start_transmitter(self.tx.address());
@@ -123,7 +116,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
                 self.complete_each(&mut list);
             }
             for frame in list.as_slice() {
-                let _ = self.free.push(frame.handle);
+                self.free.push(frame.handle);
             }
         }
     }

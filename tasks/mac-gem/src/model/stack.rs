@@ -10,9 +10,9 @@ use userlib::FrameList;
 
 use super::{Arrival, DRIVER, Habits, MEMORY, Memory, NET, OTHERS, POOL, Shared, World};
 use crate::desc::{rx_address, tx_control};
-use crate::driver::{Answer, Ask, Driver, Events, MAX_RX, MAX_TX};
+use crate::driver::{Answer, Ask, Driver, Events, FreeFrames};
 use crate::phy::Phy;
-use crate::ring::{Pool, RX_OFFSET, RxRing, TxRing};
+use crate::ring::{Handles, Pool, RX_OFFSET, RxRing, TxRing};
 use crate::stats::MacCounts;
 
 /// The stack, and the driver under test.
@@ -38,11 +38,13 @@ pub struct Bench {
 fn start_driver(world: &Shared) -> Driver<Memory, Shared, Shared> {
     let habits = world.0.borrow().habits;
     let part = |base, count| Memory { world: world.clone(), base, count };
+    let handles = |count: usize| -> Handles { vec![Default::default(); count].leak() };
     let rx_words = habits.rx_len * 2;
-    let rx: RxRing<_, MAX_RX> = RxRing::new(part(0, rx_words), 2, habits.rx_len);
-    let tx: TxRing<_, MAX_TX> = TxRing::new(part(rx_words, habits.tx_len * 2), 2, habits.tx_len);
+    let rx = RxRing::new(part(0, rx_words), 2, handles(habits.rx_len));
+    let tx = TxRing::new(part(rx_words, habits.tx_len * 2), 2, handles(habits.tx_len));
+    let free = FreeFrames::new(handles(usize::from(habits.frames)));
     let pool = Pool { base: POOL, first: OTHERS, count: habits.frames };
-    let mut driver = Driver::new(rx, tx, world.clone(), world.clone(), Phy::new(23, true), pool);
+    let mut driver = Driver::new(rx, tx, world.clone(), world.clone(), Phy::new(23, true), pool, free);
     driver.start().expect("there is a pool");
     driver
 }
