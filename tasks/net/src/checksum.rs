@@ -35,7 +35,7 @@ impl Sum {
         let (head, rest) = data.split_at(head_len);
         let (words, tail) = rest.split_at(rest.len() & !7);
         let mut body = aligned_sum(words) + u64::from(fold(short_sum(tail)));
-        if head_len % 2 != 0 {
+        if !head_len.is_multiple_of(2) {
             body = u64::from(fold(body).swap_bytes());
         }
         Self(self.0 + short_sum(head) + u64::from(fold(body)))

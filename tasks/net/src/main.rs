@@ -7,7 +7,7 @@
 mod task {
     use abi::TaskId;
     use frame::FrameMemory;
-    use idol_runtime::{System, TaskSlot};
+    use idol_runtime::TaskSlot;
     use net::config::addressing;
     use net::driver::Driver;
     use net::link::{Books, Link};

@@ -398,7 +398,7 @@ impl<'f, M: Mac> Core<'f, M> {
                 break;
             }
         }
-        debug_assert!(SLOTS <= 32);
+        const { assert!(SLOTS <= 32) };
     }
 
     fn settle(&mut self, at: usize) {
