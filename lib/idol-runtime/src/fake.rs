@@ -335,7 +335,7 @@ impl Kernel for Task {
         message: &[u8],
         reply: &mut [u8],
         leases: &mut [Lent<'_>; L],
-        mut frames: Option<&mut FrameList>,
+        frames: Option<&mut FrameList>,
     ) -> (Code, usize) {
         let lent = leases.iter().map(|lent| match lent {
             Lent::Read(data) => (lease::READ, data.to_vec()),
@@ -375,7 +375,7 @@ impl Kernel for Task {
         let (code, len, bytes, returned) = call.answer.unwrap_or_default();
         reply[..bytes.len()].copy_from_slice(&bytes);
         if abi::code::check(code).is_ok() {
-            fill(frames.as_deref_mut(), &returned);
+            fill(frames, &returned);
         }
         (code, len)
     }

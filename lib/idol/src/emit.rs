@@ -103,3 +103,11 @@ fn doc(out: &mut String, indent: &str, text: &str, fallback: &str) {
         out.push('\n');
     }
 }
+
+/// For functions with so many parameters that the linter would object.
+fn allow_parameters(out: &mut String, op: &Op, own: usize) {
+    let parameters = own + op.args.len() + op.leases.len() + usize::from(op.frames.is_some());
+    if parameters > 7 {
+        out.push_str("    #[allow(clippy::too_many_arguments, reason = \"the interface has so many\")]\n");
+    }
+}

@@ -1,5 +1,6 @@
 //! Generated client stubs against a server behind generated dispatch, over a kernel of threads.
 
+#[allow(dead_code, reason = "each test uses a part")]
 mod probe;
 
 use std::sync::mpsc;

@@ -1,7 +1,7 @@
 //! The client: one method per operation.
 
 use super::message::{Part, args_name, args_size, decode, parts, reply_size};
-use super::{RT, argument_type, doc, error_type, lent_type, type_name};
+use super::{RT, allow_parameters, argument_type, doc, error_type, lent_type, type_name};
 use crate::model::{Encoding, Interface, Op, OpError, Restart};
 
 /// Emits the client type.
@@ -30,6 +30,7 @@ fn method(interface: &Interface, op: &Op, number: usize, out: &mut String) {
     out.push('\n');
     doc(out, "    ", &op.doc, &format!("Operation `{}`.", op.name.text));
     documentation(op, out);
+    allow_parameters(out, op, 1);
     out.push_str(&format!(
         "    #[inline]\n    pub fn {}(&self{}) -> ::core::result::Result<{}, {RT}::Error<{error}>> {{\n",
         op.name.text,

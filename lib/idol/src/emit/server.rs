@@ -1,7 +1,7 @@
 //! The server: a trait with one handler per operation, and the dispatch to it.
 
 use super::message::{args_name, args_size, encoder, reply_size};
-use super::{RT, argument_type, doc, error_type, lent_type, type_name};
+use super::{RT, allow_parameters, argument_type, doc, error_type, lent_type, type_name};
 use crate::model::{Encoding, Interface, Lease, Op, OpError};
 use crate::types::Ty;
 
@@ -32,10 +32,9 @@ fn server_trait(interface: &Interface, out: &mut String) {
                 op.name.text
             ));
         }
-        out.push_str(&format!(
-            "    ///\n    /// # Errors\n    /// What the caller gets instead of a result.\n    {};\n",
-            signature(interface, op)
-        ));
+        out.push_str("    ///\n    /// # Errors\n    /// What the caller gets instead of a result.\n");
+        allow_parameters(out, op, 2);
+        out.push_str(&format!("    {};\n", signature(interface, op)));
     }
     out.push_str(&format!(
         "    /// Notification bits that [`{RT}::serve`] waits for beside messages.\n    \

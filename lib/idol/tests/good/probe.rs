@@ -277,7 +277,7 @@ impl<K: ::idol_runtime::Kernel> Probe<K> {
     /// # Errors
     /// See [`::idol_runtime::Error`].
     #[inline]
-    pub fn name(&self, text: &str, bytes: &[u8], shared: crate::Shared) -> ::core::result::Result<Label, ::idol_runtime::Error<::core::convert::Infallible>> {
+    pub fn name(&self, text: &str, bytes: &[u8], shared: super::Shared) -> ::core::result::Result<Label, ::idol_runtime::Error<::core::convert::Infallible>> {
         let mut __message = ::idol_runtime::Aligned::<32>::new();
         let __used = ::idol_runtime::encode_compact(&(text, bytes, shared, ), &mut __message.0)
             .map_err(|_| ::idol_runtime::Error::Refused(::idol_runtime::Refusal::BadMessage))?;
@@ -501,6 +501,7 @@ pub trait ProbeServer<K: ::idol_runtime::Kernel = ::idol_runtime::System> {
     ///
     /// # Errors
     /// What the caller gets instead of a result.
+    #[allow(clippy::too_many_arguments, reason = "the interface has so many")]
     fn mix(&mut self, request: &::idol_runtime::Request<K>, small: u8, wide: Wide, large: u64, flag: bool, handle: idol_runtime::FrameDesc, colours: [Colour; 2]) -> ::core::result::Result<Sample, ::idol_runtime::RequestError<::core::convert::Infallible>>;
     /// Handler of `fallible`.
     ///
@@ -516,7 +517,7 @@ pub trait ProbeServer<K: ::idol_runtime::Kernel = ::idol_runtime::System> {
     ///
     /// # Errors
     /// What the caller gets instead of a result.
-    fn name(&mut self, request: &::idol_runtime::Request<K>, text: &str, bytes: &[u8], shared: crate::Shared) -> ::core::result::Result<Label, ::idol_runtime::RequestError<::core::convert::Infallible>>;
+    fn name(&mut self, request: &::idol_runtime::Request<K>, text: &str, bytes: &[u8], shared: super::Shared) -> ::core::result::Result<Label, ::idol_runtime::RequestError<::core::convert::Infallible>>;
     /// Handler of `labelled`.
     ///
     /// # Errors
@@ -648,7 +649,7 @@ impl<S: ProbeServer<K>, K: ::idol_runtime::Kernel> ::idol_runtime::Interface<S, 
             5 => {
                 request.expect(0, 19)?;
                 request.expect_frames(frames.len(), 0, 0)?;
-                let (__arg0, __arg1, __arg2,) = ::idol_runtime::decode_compact::<(&str, &[u8], crate::Shared, )>(message).ok_or(::idol_runtime::Refusal::BadMessage)?;
+                let (__arg0, __arg1, __arg2,) = ::idol_runtime::decode_compact::<(&str, &[u8], super::Shared, )>(message).ok_or(::idol_runtime::Refusal::BadMessage)?;
                 if __arg0.len() > 16 {
                     return ::core::result::Result::Err(::idol_runtime::Refusal::BadMessage);
                 }

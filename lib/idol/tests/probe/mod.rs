@@ -59,10 +59,12 @@ struct Seen {
     refused: Option<(KernelError, Vec<FrameDesc>)>,
 }
 
+type Lent = Leased<Write, [u8], Task>;
+
 #[derive(Default)]
 struct Handlers {
     seen: Arc<Mutex<Seen>>,
-    waiting: VecDeque<(TaskId, Leased<Write, [u8], Task>)>,
+    waiting: VecDeque<(TaskId, Lent)>,
     with_frames: VecDeque<(TaskId, FrameList)>,
     quit: bool,
 }
