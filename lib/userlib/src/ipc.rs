@@ -48,6 +48,21 @@ impl FrameList {
         Ok(())
     }
 
+    /// Adds entries as long as there is room. What does not fit is not taken from `frames`.
+    #[inline]
+    pub fn extend(&mut self, frames: impl IntoIterator<Item = FrameDesc>) {
+        let Some(room) = self.entries.get_mut(self.len..) else {
+            return;
+        };
+        // The slots come first in the pair: no frame is taken that has none.
+        let mut added = 0;
+        for (slot, frame) in room.iter_mut().zip(frames) {
+            *slot = frame;
+            added += 1;
+        }
+        self.len += added;
+    }
+
     /// Takes the last entry out.
     #[inline]
     pub fn pop(&mut self) -> Option<FrameDesc> {

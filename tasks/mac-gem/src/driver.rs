@@ -6,7 +6,7 @@
 //! and is unmasked by an exchange that finds the ring dry after few or no frames. The answer of an exchange says which it
 //! was: after `more`, the stack calls again without waiting for a notification; without it, one will come.
 
-use abi::frame::{Direction, FrameMeta};
+use abi::frame::Direction;
 use abi::{FrameDesc, FrameHandle, KernelError, MAX_FRAME_LIST};
 use userlib::FrameList;
 
@@ -44,6 +44,35 @@ impl FreeFrames {
     fn pop(&mut self) -> Option<FrameHandle> {
         self.len = self.len.checked_sub(1)?;
         self.handles.get(self.len).copied()
+    }
+
+    /// Takes over the entries that are not for sending; returns the marks of all.
+    #[inline]
+    fn take_used(&mut self, list: &[FrameDesc]) -> u8 {
+        let mut marks = 0;
+        let mut room = self.handles.get_mut(self.len..).unwrap_or_default().iter_mut();
+        let before = room.len();
+        for frame in list {
+            marks |= frame.meta;
+            if frame.meta & ring::TX == 0
+                && let Some(place) = room.next()
+            {
+                *place = frame.handle;
+            }
+        }
+        self.len += before - room.len();
+        marks
+    }
+
+    /// Moves up to `count` frames to a list, as empty ones for reception.
+    #[inline]
+    fn take_out(&mut self, count: usize, list: &mut FrameList) {
+        let count = count.min(self.len).min(MAX_FRAME_LIST - list.len());
+        let start = self.len - count;
+        let handles = self.handles.get(start..self.len).unwrap_or_default();
+        let len = ring::RX_BUFFER as u16;
+        list.extend(handles.iter().map(|handle| FrameDesc { handle: *handle, len, offset: 0, meta: 0 }));
+        self.len = start;
     }
 
     const fn is_empty(&self) -> bool {
@@ -284,29 +313,38 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
     /// Sorts what the stack brings: frames to send into the batch, others to the free ones.
     #[inline]
     fn sort_in(&mut self, list: &mut FrameList) {
+        let marks = self.free.take_used(list.as_slice());
         self.batch.clear();
-        for frame in list.as_slice() {
-            let len = usize::from(frame.len).wrapping_sub(usize::from(frame.offset));
-            let to_send = frame.meta & ring::TX != 0 && frame.len != 0;
-            if to_send && (ring::MIN_TX_FRAME..=ring::MAX_FRAME).contains(&len) && self.batch.push(*frame).is_ok() {
-                continue;
+        if marks & ring::TX != 0 {
+            for frame in list.as_slice() {
+                self.sort_to_send(frame);
             }
-            self.stats.tx_dropped += u64::from(to_send);
-            self.free.push(frame.handle);
         }
         list.clear();
+    }
+
+    /// A frame to send goes into the batch, unless there is something wrong with it.
+    #[inline]
+    fn sort_to_send(&mut self, frame: &FrameDesc) {
+        if frame.meta & ring::TX == 0 {
+            return;
+        }
+        let len = usize::from(frame.len).wrapping_sub(usize::from(frame.offset));
+        if (ring::MIN_TX_FRAME..=ring::MAX_FRAME).contains(&len) && self.batch.push(*frame).is_ok() {
+            self.stats.tx_bytes += len as u64;
+        } else {
+            // A free one may come back as it went.
+            self.stats.tx_dropped += u64::from(frame.len != 0);
+            self.free.push(frame.handle);
+        }
     }
 
     /// Takes finished frames from both rings into `list`: received ones first, then sent ones. Returns how many were received.
     #[inline]
     fn collect(&mut self, list: &mut FrameList, ask: Ask) -> usize {
         let most = ask.rx.min(MAX_FRAME_LIST - ask.tx.min(TX_SHARE));
-        let collected = self.rx.collect(most, |frame| {
-            let _ = list.push(frame);
-        });
-        let sent = self.tx.reclaim(MAX_FRAME_LIST - list.len(), |handle| {
-            let _ = list.push(free_frame(handle));
-        });
+        let collected = self.rx.collect(most, list);
+        let sent = self.tx.reclaim(list);
         if collected.broken != 0 {
             // Their buffers are back in the ring; QEMU's model must be told.
             self.stats.rx_broken += collected.broken as u64;
@@ -381,10 +419,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
     #[inline]
     fn refill(&mut self) -> usize {
         self.batch.clear();
-        for _ in 0..self.rx.room().min(MAX_FRAME_LIST) {
-            let Some(handle) = self.free.pop() else { break };
-            let _ = self.batch.push(FrameDesc { handle, len: ring::RX_BUFFER as u16, offset: 0, meta: 0 });
-        }
+        self.free.take_out(self.rx.room(), &mut self.batch);
         if self.batch.is_empty() {
             return 0;
         }
@@ -410,7 +445,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
                 self.starve();
                 return;
             };
-            let _ = list.push(free_frame(handle));
+            let _ = list.push(ring::free_frame(handle));
             free += 1;
         }
         if self.tx_starved {
@@ -512,10 +547,4 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
         }
         Ok(())
     }
-}
-
-/// A list entry for a frame without content, for whoever wants to send.
-#[inline]
-const fn free_frame(handle: FrameHandle) -> FrameDesc {
-    FrameDesc { handle, len: 0, offset: 0, meta: FrameMeta::TX.bits() }
 }

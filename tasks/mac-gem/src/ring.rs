@@ -12,6 +12,7 @@
 
 use abi::frame::FrameMeta;
 use abi::{FrameDesc, FrameHandle, PAGE_SIZE};
+use userlib::FrameList;
 
 use crate::desc::{rx_address, rx_status, tx_control, verified};
 
@@ -67,6 +68,13 @@ impl Pool {
     }
 }
 
+/// True if a finished descriptor holds one whole frame.
+#[inline]
+const fn is_frame(status: u32, len: usize) -> bool {
+    let ends = rx_status::START | rx_status::END;
+    status & ends == ends && len.wrapping_sub(HEADER) <= MAX_FRAME - HEADER
+}
+
 /// What [`RxRing::collect`] did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Collected {
@@ -115,11 +123,10 @@ impl Places {
     }
 
     #[inline]
-    fn put(&mut self, handle: FrameHandle) {
-        if let Some(place) = self.handles.get_mut(self.tail()) {
+    fn set(&mut self, index: usize, handle: FrameHandle) {
+        if let Some(place) = self.handles.get_mut(index) {
             *place = handle;
         }
-        self.used += 1;
     }
 
     #[inline]
@@ -227,53 +234,55 @@ impl<W: Words> RxRing<W> {
         !self.is_finished(self.places.wrap(self.places.head + last))
     }
 
-    /// Takes finished frames out, at most `max` descriptors, and gives each to `sink`: length and offset set, checksum results in `meta`.
+    /// Takes finished frames out into `list`, from at most `max` descriptors: length and offset set, checksum results in `meta`.
     ///
     /// A descriptor that does not hold one whole frame is stepped over: its buffer, which the MAC still holds, goes back to
     /// the end of the ring.
     #[inline]
-    pub fn collect(&mut self, max: usize, mut sink: impl FnMut(FrameDesc)) -> Collected {
+    pub fn collect(&mut self, max: usize, list: &mut FrameList) -> Collected {
         let mut done = Collected::default();
-        let mut ready = 0;
-        let mut place = self.places.head;
-        let limit = max.min(self.places.used);
-        while ready < limit && self.is_finished(place) {
-            ready += 1;
-            place = self.places.wrap(place + 1);
-        }
-        if ready == 0 {
-            return done;
-        }
-        // One barrier for the batch: all status words are read after all USED bits.
-        self.words.acquire();
-        for _ in 0..ready {
-            let status = self.words.get(self.address_word(self.places.head) + 1);
-            let handle = self.places.take();
-            let whole = status & (rx_status::START | rx_status::END) == rx_status::START | rx_status::END;
-            let len = (status & rx_status::LENGTH) as usize;
-            if whole && len.wrapping_sub(HEADER) <= MAX_FRAME - HEADER {
-                done.frames += 1;
+        let mut left = max.min(self.places.used);
+        loop {
+            let mut broken = false;
+            let mut head = self.places.head;
+            let mut taken = 0;
+            let (words, places, stride) = (&self.words, &self.places, self.stride);
+            list.extend(core::iter::from_fn(|| {
+                if taken == left || words.get(head * stride) & rx_address::USED == 0 {
+                    return None;
+                }
+                words.acquire();
+                let status = words.get(head * stride + 1);
+                let len = (status & rx_status::LENGTH) as usize;
+                if !is_frame(status, len) {
+                    broken = true;
+                    return None;
+                }
+                let handle = places.handle(head);
+                head = places.wrap(head + 1);
+                taken += 1;
                 done.bytes += len as u64;
-                sink(FrameDesc {
-                    handle,
-                    len: len as u16 + u16::from(RX_OFFSET),
-                    offset: RX_OFFSET,
-                    meta: verified(status),
-                });
-            } else {
-                done.broken += 1;
-                self.recycle(handle);
+                let len = len as u16 + u16::from(RX_OFFSET);
+                Some(FrameDesc { handle, len, offset: RX_OFFSET, meta: verified(status) })
+            }));
+            self.places.head = head;
+            self.places.used -= taken;
+            done.frames += taken;
+            left -= taken;
+            if !broken {
+                return done;
             }
+            done.broken += 1;
+            left -= 1;
+            self.recycle();
         }
-        done
     }
 
-    /// Puts the buffer just taken from the place before `head` back to the end.
+    /// Puts the buffer of the oldest descriptor, which the MAC still holds, to the end.
     #[cold]
-    fn recycle(&mut self, handle: FrameHandle) {
-        let len = self.places.len;
-        let from = self.places.wrap(self.places.head + len - 1);
-        let address = self.words.get(self.address_word(from)) & rx_address::ADDRESS;
+    fn recycle(&mut self) {
+        let address = self.words.get(self.address_word(self.places.head));
+        let handle = self.places.take();
         self.give(handle, address);
     }
 
@@ -281,22 +290,32 @@ impl<W: Words> RxRing<W> {
     #[inline]
     pub fn fill(&mut self, frames: &[FrameDesc], pool: &Pool) -> usize {
         let count = frames.len().min(self.room());
+        let mut place = self.places.tail();
         for frame in &frames[..count] {
-            self.give(frame.handle, pool.address(frame.handle));
+            self.write(place, pool.address(frame.handle));
+            self.places.set(place, frame.handle);
+            place = self.places.wrap(place + 1);
         }
+        self.places.used += count;
         count
     }
 
-    /// One descriptor to the MAC. There is room.
-    #[inline]
+    /// One more descriptor to the MAC. There is room.
     fn give(&mut self, handle: FrameHandle, address: u32) {
         let place = self.places.tail();
-        let word = self.address_word(place);
+        self.write(place, address);
+        self.places.set(place, handle);
+        self.places.used += 1;
+    }
+
+    /// Hands a descriptor over.
+    #[inline]
+    fn write(&mut self, place: usize, address: u32) {
+        let word = place * self.stride;
         let wrap = if self.places.is_last(place) { rx_address::WRAP } else { 0 };
         // A status that the MAC never wrote must not look like a frame.
         self.words.set(word + 1, 0);
         self.words.set(word, address & rx_address::ADDRESS | wrap);
-        self.places.put(handle);
     }
 
     /// Arranges the ring anew from descriptor 0, for a receiver that starts over. The receiver must be off.
@@ -424,30 +443,40 @@ impl<W: Words> TxRing<W> {
         }
         // The MAC may be on its way through the ring: addresses first, then the words that hand over.
         self.words.release();
+        let mut place = self.places.tail();
         for frame in &frames[..count] {
-            let place = self.places.tail();
             let wrap = if self.places.is_last(place) { tx_control::WRAP } else { 0 };
-            let len = u32::from(frame.len).wrapping_sub(u32::from(frame.offset));
-            self.words.set(self.control_word(place), (len & tx_control::LENGTH) | tx_control::LAST | wrap);
-            self.places.put(frame.handle);
+            let len = u32::from(frame.len).wrapping_sub(u32::from(frame.offset)) & tx_control::LENGTH;
+            self.words.set(place * self.stride + 1, len | tx_control::LAST | wrap);
+            self.places.set(place, frame.handle);
+            place = self.places.wrap(place + 1);
         }
+        self.places.used += count;
         count
     }
 
-    /// Takes sent frames out, at most `max`, and gives each to `sink`.
+    /// Takes sent frames out into `list`, as free frames and as many as it has room for.
     #[inline]
-    pub fn reclaim(&mut self, max: usize, mut sink: impl FnMut(FrameHandle)) -> Reclaimed {
+    pub fn reclaim(&mut self, list: &mut FrameList) -> Reclaimed {
         let mut done = Reclaimed::default();
-        let limit = max.min(self.places.used);
-        while done.frames < limit {
-            let control = self.words.get(self.control_word(self.places.head));
+        let mut head = self.places.head;
+        let (words, places, stride) = (&self.words, &self.places, self.stride);
+        list.extend(core::iter::from_fn(|| {
+            if done.frames == places.used {
+                return None;
+            }
+            let control = words.get(head * stride + 1);
             if control & tx_control::USED == 0 {
-                break;
+                return None;
             }
             done.frames += 1;
             done.errors += usize::from(control & tx_control::ERRORS != 0);
-            sink(self.places.take());
-        }
+            let handle = places.handle(head);
+            head = places.wrap(head + 1);
+            Some(free_frame(handle))
+        }));
+        self.places.head = head;
+        self.places.used -= done.frames;
         done
     }
 
@@ -477,8 +506,14 @@ impl<W: Words> TxRing<W> {
     }
 }
 
-/// Marks of frames for transmission in lists.
+/// Marks frames for transmission in lists.
 pub(crate) const TX: u8 = FrameMeta::TX.bits();
+
+/// A list entry for a frame without content, for whoever wants to send.
+#[inline]
+pub(crate) const fn free_frame(handle: FrameHandle) -> FrameDesc {
+    FrameDesc { handle, len: 0, offset: 0, meta: TX }
+}
 
 /// Words that [`park`] needs.
 pub const PARK_WORDS: usize = 8;

@@ -1,11 +1,10 @@
 //! What the driver watches without being asked: link, receiver, transmitter, and frames that were lost sight of.
 
-use abi::MAX_FRAME_LIST;
 use userlib::FrameList;
 
-use super::{Driver, Kernel, Mac, VAIN_INTERRUPTS, free_frame};
+use super::{Driver, Kernel, Mac, VAIN_INTERRUPTS};
 use crate::phy::Mdio;
-use crate::ring::Words;
+use crate::ring::{Words, free_frame};
 
 /// Ticks ([`Driver::tick`]) per look at the link.
 pub(super) const LINK_TICKS: u8 = 5;
@@ -107,9 +106,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
     fn reclaim_sent(&mut self) {
         while self.tx.has_finished() {
             let mut list = FrameList::new();
-            let sent = self.tx.reclaim(MAX_FRAME_LIST, |handle| {
-                let _ = list.push(free_frame(handle));
-            });
+            let sent = self.tx.reclaim(&mut list);
             self.stats.tx_frames += sent.frames as u64;
             self.stats.tx_errors += sent.errors as u64;
             if self.kernel.complete(list.as_slice()).is_err() {
