@@ -135,6 +135,17 @@ pub struct Transfer {
     pub usage: Usage,
 }
 
+/// What a peer sent to port 5001.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Session {
+    /// Datagrams instead of a stream.
+    pub udp: bool,
+    /// Datagrams were numbered as iperf's.
+    pub numbered: bool,
+    /// What it was like.
+    pub transfer: Transfer,
+}
+
 /// What was used of the machine in some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Usage {
@@ -264,5 +275,54 @@ impl Event {
     #[must_use]
     pub const fn is_last(&self) -> bool {
         matches!(self, Self::Transfer(_) | Self::Pings(_) | Self::Figure { .. } | Self::Failed(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The limits in `bench.idol`, checked with values that take the most bytes.
+    #[test]
+    fn the_longest_values_fit_their_limits() {
+        let peer = Peer { address: [255; 4], port: u16::MAX };
+        let usage = Usage { own: u64::MAX, system: u64::MAX, switches: u64::MAX, other_switches: u64::MAX };
+        let transfer = Transfer {
+            peer,
+            ending: Ending::Stopped,
+            bytes: u64::MAX,
+            micros: u64::MAX,
+            calls: u64::MAX,
+            lost: u64::MAX,
+            out_of_order: u64::MAX,
+            jitter: u64::MAX,
+            usage,
+        };
+        let mut buffer = [0; 256];
+        let job = Job::SendUdp {
+            peer,
+            length: u32::MAX,
+            limit: Limit::Buffers(u64::MAX),
+            marks: Marks::Iperf,
+            rate: u64::MAX,
+        };
+        assert!(postcard::to_slice(&job, &mut buffer).is_ok_and(|bytes| bytes.len() <= 96));
+        let session = Session { udp: true, numbered: true, transfer };
+        assert!(postcard::to_slice(&session, &mut buffer).is_ok_and(|bytes| bytes.len() <= 224));
+        for event in [
+            Event::ServerReport(Some(transfer)),
+            Event::Pings(PingSummary {
+                sent: u32::MAX,
+                received: u32::MAX,
+                duplicates: u32::MAX,
+                damaged: u32::MAX,
+                min: u64::MAX,
+                mean: u64::MAX,
+                max: u64::MAX,
+                deviation: u64::MAX,
+            }),
+        ] {
+            assert!(postcard::to_slice(&event, &mut buffer).is_ok_and(|bytes| bytes.len() <= 224));
+        }
     }
 }

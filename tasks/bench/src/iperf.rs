@@ -143,7 +143,9 @@ impl Report {
         word(bytes, header).filter(|flags| flags & FLAG_REPORT != 0)?;
         let at = |index: usize| word(bytes, header + 4 * index).map(u64::from);
         let wide = at(0)? as u32 & FLAG_NUMBERS_64 != 0;
-        let upper = |index: usize| if wide { word(bytes, header + REPORT + DELAYS + 4 * index).map_or(0, u64::from) << 32 } else { 0 };
+        let upper = |index: usize| {
+            if wide { word(bytes, header + REPORT + DELAYS + 4 * index).map_or(0, u64::from) << 32 } else { 0 }
+        };
         Some(Self {
             bytes: at(1)? << 32 | at(2)?,
             micros: at(3)? * 1_000_000 + at(4)?,

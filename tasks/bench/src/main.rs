@@ -1,7 +1,20 @@
 //! Benchmarks: services for peers, and clients on command.
 
 #![cfg_attr(target_os = "none", no_std, no_main)]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod task;
+
+#[cfg(target_os = "none")]
+userlib::entry!(main);
+
+/// The host has no tasks; the library is what it tests.
 #[cfg(not(target_os = "none"))]
-fn main() {}
+fn main() {
+    let _: fn() -> ! = task::serve;
+}
+
+#[cfg(target_os = "none")]
+fn main() -> ! {
+    task::serve()
+}

@@ -63,6 +63,12 @@ impl TcpSend {
         (count, self.quota.over(now))
     }
 
+    /// When sending ends by time.
+    #[must_use]
+    pub const fn deadline(&self) -> Option<u64> {
+        self.quota.deadline
+    }
+
     /// Bytes sent.
     #[must_use]
     pub const fn sent(&self) -> u64 {
@@ -122,7 +128,18 @@ impl UdpSend {
     pub fn new(peer: Peer, length: u32, limit: Limit, marks: Marks, rate: u64, now: u64) -> Self {
         let phase = if marks == Marks::Ttcp { Phase::Start } else { Phase::Data };
         let quota = Quota::new(limit, length, now);
-        Self { peer, marks, length: length as usize, quota, rate, started: now, data_ended: now, phase, datagrams: 0, report: None }
+        Self {
+            peer,
+            marks,
+            length: length as usize,
+            quota,
+            rate,
+            started: now,
+            data_ended: now,
+            phase,
+            datagrams: 0,
+            report: None,
+        }
     }
 
     /// What to do at `now`.
@@ -149,7 +166,11 @@ impl UdpSend {
     }
 
     fn data_len(&self) -> usize {
-        usize::try_from(self.quota.left).unwrap_or(usize::MAX).min(self.length).max(if self.marks == Marks::Iperf { CLIENT_HEADER } else { 1 })
+        usize::try_from(self.quota.left).unwrap_or(usize::MAX).min(self.length).max(if self.marks == Marks::Iperf {
+            CLIENT_HEADER
+        } else {
+            1
+        })
     }
 
     /// When the next datagram of data is due.

@@ -176,7 +176,8 @@ mod tests {
     }
 
     fn pieces() -> impl Strategy<Value = Vec<(usize, usize)>> {
-        proptest::collection::vec((0usize..9, 1usize..3000), 1..8).prop_filter("progress", |pieces| pieces.iter().any(|piece| piece.0 > 0))
+        proptest::collection::vec((0usize..9, 1usize..3000), 1..8)
+            .prop_filter("progress", |pieces| pieces.iter().any(|piece| piece.0 > 0))
     }
 
     proptest! {

@@ -40,7 +40,11 @@ enum Kind {
     /// Only marks so far.
     Marks,
     Plain,
-    Iperf { base: i64, highest: i64, wide: bool },
+    Iperf {
+        base: i64,
+        highest: i64,
+        wide: bool,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -179,13 +183,20 @@ impl UdpSink {
             Some(place) => &mut self.sessions[place],
             None => {
                 let place = self.place();
-                evicted = self.sessions[place].as_mut().filter(|old| old.ended.is_none()).map(|old| old.finish(Ending::Silence));
+                evicted = self.sessions[place]
+                    .as_mut()
+                    .filter(|old| old.ended.is_none())
+                    .map(|old| old.finish(Ending::Silence));
                 self.sessions[place] = None;
                 &mut self.sessions[place]
             }
         };
         let session = session.get_or_insert_with(|| Session::new(peer, now));
-        let mut step = if payload.len() <= MARK { Self::mark(session, now, payload.len()) } else { Self::data(session, now, payload, answer) };
+        let mut step = if payload.len() <= MARK {
+            Self::mark(session, now, payload.len())
+        } else {
+            Self::data(session, now, payload, answer)
+        };
         step.finished = step.finished.or(evicted);
         step
     }
@@ -212,7 +223,9 @@ impl UdpSink {
         if let Some(report) = &session.ended {
             return match datagram {
                 // Our answer was lost.
-                Some(again) if again.last => Step { answer: report.answer(payload, again.wide, answer), finished: None },
+                Some(again) if again.last => {
+                    Step { answer: report.answer(payload, again.wide, answer), finished: None }
+                }
                 // Late, or the same peer begins anew.
                 Some(late) if late.number > 1 => Step::default(),
                 _ => {
@@ -271,7 +284,9 @@ impl UdpSink {
 
     /// A place for a new session: a free one, else of one that has ended, else of the one that is silent for longest.
     fn place(&self) -> usize {
-        let rank = |session: &Option<Session>| session.as_ref().map_or((0, 0), |session| (1 + u64::from(session.ended.is_none()), session.last));
+        let rank = |session: &Option<Session>| {
+            session.as_ref().map_or((0, 0), |session| (1 + u64::from(session.ended.is_none()), session.last))
+        };
         (0..PLACES).min_by_key(|&place| rank(&self.sessions[place])).unwrap_or(0)
     }
 }

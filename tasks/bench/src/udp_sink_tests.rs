@@ -68,7 +68,10 @@ fn a_clean_iperf_run_loses_nothing_whatever_it_counts_from() {
         bed.iperf(-(first + count));
         let finished = bed.only();
         assert!(finished.iperf);
-        assert_eq!((finished.report.lost, finished.report.datagrams, finished.report.bytes), (0, count as u64, 1470 * count as u64));
+        assert_eq!(
+            (finished.report.lost, finished.report.datagrams, finished.report.bytes),
+            (0, count as u64, 1470 * count as u64)
+        );
         assert_eq!(Report::parse(&bed.answers[0]), Some(finished.report));
     }
 }
@@ -149,7 +152,11 @@ fn ttcp_ends_after_its_marks_whichever_are_lost() {
         (0..100).for_each(|_| bed.take(DATA));
         bed.marks(end);
         let finished = bed.only();
-        assert_eq!((finished.ending, finished.report.bytes, finished.report.datagrams), (Ending::Mark, 800, 100), "{start} {end}");
+        assert_eq!(
+            (finished.ending, finished.report.bytes, finished.report.datagrams),
+            (Ending::Mark, 800, 100),
+            "{start} {end}"
+        );
         assert!(!finished.iperf);
         bed.wait(SILENCE + KEEP);
         assert_eq!(bed.finished.len(), 1);
@@ -176,7 +183,10 @@ fn small_datagrams_of_ttcp_are_counted() {
     bed.marks(102);
     bed.wait(SILENCE);
     let finished = bed.only();
-    assert_eq!((finished.ending, finished.report.bytes, finished.report.datagrams, finished.report.lost), (Ending::Mark, 400, 100, 0));
+    assert_eq!(
+        (finished.ending, finished.report.bytes, finished.report.datagrams, finished.report.lost),
+        (Ending::Mark, 400, 100, 0)
+    );
 }
 
 #[test]

@@ -1,0 +1,5 @@
+//! Compiles the interface.
+
+fn main() {
+    idol::generate("bench.idol");
+}
