@@ -236,7 +236,9 @@ fn a_writer_that_dies_holds_nobody_up() {
     let (dying, other) = (bench.client(WRITER), bench.client(3));
     // Its thread goes on waiting; the instance is gone all the same.
     let _ = thread::Builder::new().spawn(move || dying.write(&[b'x'; 200]));
-    bench.world.wait_until_calling(WRITER, true);
+    while !bench.model.line().watched {
+        thread::yield_now();
+    }
     bench.world.kill(WRITER);
     let other = thread::spawn(move || other.write(b"alive"));
     bench.world.wait_until_calling(3, true);
