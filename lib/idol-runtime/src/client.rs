@@ -80,31 +80,47 @@ impl<K: Kernel> Peer<K> {
         mut leases: [Lent<'_>; L],
         mut frames: Option<&mut FrameList>,
     ) -> (Code, usize) {
-        let mut tries = 0;
-        loop {
-            let target = self.id.get();
-            let (code, len) = self.kernel.send(target, operation, message, reply, &mut leases, frames.as_deref_mut());
-            if code != KernelError::Dead.code() {
-                return (code, len);
-            }
-            tries += 1;
-            if !self.after_death(restart, len != 0, frames.as_deref_mut()) || tries == MAX_TRIES {
-                return (code, len);
-            }
+        let target = self.id.get();
+        let first = self.kernel.send(target, operation, message, reply, &mut leases, frames.as_deref_mut());
+        if first.0 != KernelError::Dead.code() {
+            return first;
         }
+        self.after_death(restart, first, operation, message, reply, &mut leases, frames)
     }
 
-    /// Finds the new instance; true if the request may be repeated there.
+    /// Goes on with a call whose first try ended with the death of the server. Apart, so that stubs stay short.
     #[cold]
-    fn after_death(&self, restart: Restart, received: bool, frames: Option<&mut FrameList>) -> bool {
-        self.id.set(self.kernel.current_id(self.slot.0));
-        if received && let Some(frames) = frames {
-            frames.clear();
+    #[inline(never)]
+    #[allow(clippy::too_many_arguments, reason = "those of the call, and how it went")]
+    fn after_death<const L: usize>(
+        &self,
+        restart: Restart,
+        first: (Code, usize),
+        operation: u16,
+        message: &[u8],
+        reply: &mut [u8],
+        leases: &mut [Lent<'_>; L],
+        mut frames: Option<&mut FrameList>,
+    ) -> (Code, usize) {
+        let mut last = first;
+        let mut tries = 1;
+        while last.0 == KernelError::Dead.code() {
+            let received = last.1 != 0;
+            self.id.set(self.kernel.current_id(self.slot.0));
+            if received && let Some(frames) = frames.as_deref_mut() {
+                frames.clear();
+            }
+            let again = match restart {
+                Restart::Idempotent => true,
+                Restart::Retry => !received,
+                Restart::Fail => false,
+            };
+            if !again || tries == MAX_TRIES {
+                break;
+            }
+            tries += 1;
+            last = self.kernel.send(self.id.get(), operation, message, reply, leases, frames.as_deref_mut());
         }
-        match restart {
-            Restart::Idempotent => true,
-            Restart::Retry => !received,
-            Restart::Fail => false,
-        }
+        last
     }
 }
