@@ -105,7 +105,23 @@ pub fn dist(workspace: &Workspace, toolchain: &Toolchain, options: &Options) -> 
     activity.update("Writing the image");
     let mut artifacts = Artifacts { folder: workspace.dist(&board, image), system, plan, kernel, tasks };
     write(workspace, toolchain, &mut artifacts)?;
+    drop(activity);
+    warn_of_stacks(&artifacts);
     Ok(artifacts)
+}
+
+/// Says which stacks are smaller than the code that was found to need them.
+fn warn_of_stacks(artifacts: &Artifacts) {
+    let system = &artifacts.system;
+    let stacks = std::iter::once(system.kernel.stack.value).chain(system.tasks.iter().map(|task| task.stack.value));
+    for ((name, program), stack) in artifacts.programs().zip(stacks) {
+        if program.stack.bytes > stack {
+            say(format!(
+                "warning: {name} has {stack} bytes of stack, and a path of calls that takes {}; `cargo xtask map` shows it",
+                program.stack.bytes
+            ));
+        }
+    }
 }
 
 /// The relocatable objects.
@@ -175,7 +191,7 @@ fn write(workspace: &Workspace, toolchain: &Toolchain, artifacts: &mut Artifacts
     let mut files: Vec<Entry> = vec![
         ("image.elf".to_owned(), assemble::elf(&segments, artifacts.kernel.entry)?),
         ("image.bin".to_owned(), assemble::binary(&segments)?),
-        ("map.txt".to_owned(), map::text(artifacts)?.into_bytes()),
+        ("map.txt".to_owned(), map::text(artifacts).into_bytes()),
         ("app.toml".to_owned(), read(&workspace.root.join("app.toml"))?),
         (
             "board.toml".to_owned(),

@@ -10,6 +10,7 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind, elf};
 
 use crate::process;
 use crate::script::{self, KERNEL_OFFSET};
+use crate::stack::{self, Bound, Start};
 use crate::toolchain::Linker;
 
 /// Bytes that a loader puts into memory.
@@ -36,6 +37,8 @@ pub struct Program {
     pub sizes: Sizes,
     /// What to load.
     pub segments: Vec<Segment>,
+    /// How much stack it takes.
+    pub stack: Bound,
 }
 
 /// Links programs.
@@ -140,7 +143,8 @@ fn read(elf: PathBuf, bytes: &[u8], offset: u64) -> Result<Program> {
     if !segments.iter().any(|segment| code(&segment)) {
         bail!("the entry {entry:#x} lies outside the code; `_start` is missing");
     }
-    Ok(Program { elf, entry, sizes, segments })
+    let stack = stack::bound(&file, if offset == 0 { Start::Entry } else { Start::Anywhere })?;
+    Ok(Program { elf, entry, sizes, segments, stack })
 }
 
 /// The parts' sizes. Gaps between variables count as variables that start as zero.

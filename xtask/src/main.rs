@@ -54,7 +54,7 @@ fn main() -> Result<()> {
             run::run(&artifacts.system.board.run, &artifacts.image(), &options)
         }
         Command::Map(args) => {
-            print!("{}", map::text(&dist(&workspace, &args, Need::Build)?)?);
+            print!("{}", map::text(&dist(&workspace, &args, Need::Build)?));
             Ok(())
         }
         Command::Boards => {

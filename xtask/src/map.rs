@@ -1,31 +1,32 @@
 //! The memory map, sizes and stack bounds, for people.
 
 use std::fmt::Write;
-use std::fs;
 
 use manifest::{MapEntry, Use};
-use miette::{IntoDiagnostic, Result, WrapErr};
 
 use crate::build::Artifacts;
-use crate::stack::{self, Start};
 
 /// The text of `map.txt` and of the command `map`.
-///
-/// # Errors
-/// If a linked file cannot be read.
-pub fn text(artifacts: &Artifacts) -> Result<String> {
+#[must_use]
+pub fn text(artifacts: &Artifacts) -> String {
     let system = &artifacts.system;
     let mut text = format!("{}, {} image, for {}\n\n", system.name, system.image.name(), system.board.name);
     text += &table(&memory(&artifacts.plan.map.entries));
     text += &format!("\nRAM: {}\n\n", ram(artifacts));
-    text += &table(&sizes(artifacts)?);
+    text += &table(&sizes(artifacts));
     text += STACK_NOTE;
-    Ok(text)
+    for (name, program) in artifacts.programs().filter(|(_, program)| program.stack.bytes > 0) {
+        text += &format!("\n{name}, {}:\n", size(program.stack.bytes));
+        for function in &program.stack.path {
+            text += &format!("  {function}\n");
+        }
+    }
+    text
 }
 
 const STACK_NOTE: &str = "
 Stack bound: the deepest path of calls from the entry, by the instructions; `+` if there are also calls through pointers,
-`*` if there is recursion, which the bound does not cover.
+`*` if there is recursion, which the bound does not cover. The paths:
 ";
 
 /// What a range is for, in one word.
@@ -70,16 +71,13 @@ fn ram(artifacts: &Artifacts) -> String {
     format!("{} of {} in use", size(used), size(artifacts.system.board.ram.size.value))
 }
 
-fn sizes(artifacts: &Artifacts) -> Result<Vec<Vec<String>>> {
+fn sizes(artifacts: &Artifacts) -> Vec<Vec<String>> {
     let header = ["program", "priority", "code", "constants", "variables", "zeroed", "stack", "stack bound"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
     let tasks = artifacts.system.tasks.iter().map(|task| (task.priority.to_string(), task.stack.value));
     let stacks = std::iter::once(("-".to_owned(), artifacts.system.kernel.stack.value)).chain(tasks);
     for ((name, program), (priority, configured)) in artifacts.programs().zip(stacks) {
-        let elf = fs::read(&program.elf)
-            .into_diagnostic()
-            .wrap_err_with(|| format!("cannot read {}", program.elf.display()))?;
-        let bound = stack::bound(&elf, if name == "kernel" { Start::Anywhere } else { Start::Entry })?;
+        let bound = &program.stack;
         let marks = [(bound.indirect, '+'), (bound.recursive, '*')].into_iter().filter(|(set, _)| *set);
         let marks: String = marks.map(|(_, mark)| mark).collect();
         let sizes = program.sizes;
@@ -94,7 +92,7 @@ fn sizes(artifacts: &Artifacts) -> Result<Vec<Vec<String>>> {
             format!("{}{marks}", size(bound.bytes)),
         ]);
     }
-    Ok(rows)
+    rows
 }
 
 /// Bytes for people: whole below 10 KiB, so that small things do not look equal.

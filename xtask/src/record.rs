@@ -29,7 +29,7 @@ pub fn text(artifacts: &Artifacts, toolchain: &Toolchain, files: &[Entry]) -> Re
                 "floating-point": task.floating_point,
                 "entry": hex(program.entry),
                 "sizes": sizes(&program.sizes),
-                "stack": { "base": hex(place.stack.base), "size": place.stack.size },
+                "stack": { "base": hex(place.stack.base), "size": place.stack.size, "bound": program.stack.bytes },
                 "config": config(task),
             })
         })
@@ -46,7 +46,7 @@ pub fn text(artifacts: &Artifacts, toolchain: &Toolchain, files: &[Entry]) -> Re
             "configuration": abi::config::VERSION,
         },
         "entry": hex(kernel.entry),
-        "kernel": { "sizes": sizes(&kernel.sizes), "stack": system.kernel.stack.value },
+        "kernel": { "sizes": sizes(&kernel.sizes), "stack": { "base": hex(plan.kernel.stack.base), "size": plan.kernel.stack.size, "bound": kernel.stack.bytes } },
         "tasks": tasks,
         "inputs": inputs(system),
         "files": files.iter().map(file).collect::<Map<_, _>>(),

@@ -45,15 +45,14 @@ pub enum Start {
     Anywhere,
 }
 
-/// Reads the program in `elf`.
+/// Reads a linked program.
 ///
 /// # Errors
-/// If it is no ELF file with code and symbols.
-pub fn bound(elf: &[u8], start: Start) -> Result<Bound> {
-    let file: ElfFile64<'_, Endianness> = ElfFile64::parse(elf).into_diagnostic()?;
+/// If it has no code.
+pub fn bound(file: &ElfFile64<'_, Endianness>, start: Start) -> Result<Bound> {
     let text = file.section_by_name(".text").ok_or_else(|| miette!("no code"))?;
     let (base, code) = (text.address(), text.data().into_diagnostic()?);
-    let functions = functions(&file, base, code);
+    let functions = functions(file, base, code);
     let roots = match start {
         Start::Entry => vec![file.entry()],
         Start::Anywhere => functions.keys().copied().collect(),
@@ -133,8 +132,14 @@ fn deepest(functions: &BTreeMap<u64, Function>, roots: &[u64]) -> Bound {
     let mut walk = Walk { functions, known: BTreeMap::new(), open: BTreeSet::new(), indirect: false, recursive: false };
     let depths = roots.iter().map(|&root| walk.visit(root));
     let (bytes, path) = depths.max_by_key(|(bytes, _)| *bytes).unwrap_or_default();
-    let path = path.iter().filter_map(|address| functions.get(address)).map(|function| function.name.clone()).collect();
+    let path =
+        path.iter().filter_map(|address| functions.get(address)).map(|function| readable(&function.name)).collect();
     Bound { bytes, path, indirect: walk.indirect, recursive: walk.recursive }
+}
+
+/// A function's name without the hash that the compiler adds.
+fn readable(name: &str) -> String {
+    format!("{:#}", rustc_demangle::demangle(name))
 }
 
 struct Walk<'a> {
