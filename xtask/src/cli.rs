@@ -89,7 +89,7 @@ pub struct DistArgs {
 #[command(next_help_heading = "Addresses (default: app.toml)")]
 pub struct AddressArgs {
     /// The board's own address and prefix length, or `dhcp`.
-    #[arg(long, value_name = "A.B.C.D/N", value_parser = parse_ip)]
+    #[arg(long, value_name = "A.B.C.D/N")]
     pub ip: Option<Ip>,
     /// Router for addresses outside the own network.
     #[arg(long, value_name = "A.B.C.D")]
@@ -192,25 +192,31 @@ impl std::fmt::Display for Ip {
     }
 }
 
-fn parse_ip(text: &str) -> Result<Ip, String> {
-    if text == "dhcp" {
-        return Ok(Ip::Dhcp);
+impl FromStr for Ip {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "dhcp" {
+            return Ok(Ip::Dhcp);
+        }
+        let expected = || "expected an address with its prefix length, such as 192.168.7.2/24, or `dhcp`".to_owned();
+        let (address, prefix) = text.split_once('/').ok_or_else(expected)?;
+        let address: Ipv4Addr = address.parse().map_err(|_| expected())?;
+        let prefix: u8 = prefix.parse().map_err(|_| expected())?;
+        if !(1..=30).contains(&prefix) {
+            return Err("the prefix length is 1 to 30".to_owned());
+        }
+        if address.is_unspecified() || address.is_multicast() || address.is_broadcast() || address.is_loopback() {
+            return Err(format!("{address} cannot be the address of a board"));
+        }
+        let host = u32::from(address) & (u32::MAX >> prefix);
+        if host == 0 || host == u32::MAX >> prefix {
+            return Err(format!(
+                "{address} is the first or last address of its network /{prefix}, which no host may have"
+            ));
+        }
+        Ok(Ip::Static(address, prefix))
     }
-    let expected = || "expected an address with its prefix length, such as 192.168.7.2/24, or `dhcp`".to_owned();
-    let (address, prefix) = text.split_once('/').ok_or_else(expected)?;
-    let address: Ipv4Addr = address.parse().map_err(|_| expected())?;
-    let prefix: u8 = prefix.parse().map_err(|_| expected())?;
-    if !(1..=30).contains(&prefix) {
-        return Err("the prefix length is 1 to 30".to_owned());
-    }
-    if address.is_unspecified() || address.is_multicast() || address.is_broadcast() || address.is_loopback() {
-        return Err(format!("{address} cannot be the address of a board"));
-    }
-    let host = u32::from(address) & (u32::MAX >> prefix);
-    if host == 0 || host == u32::MAX >> prefix {
-        return Err(format!("{address} is the first or last address of its network /{prefix}, which no host may have"));
-    }
-    Ok(Ip::Static(address, prefix))
 }
 
 /// An Ethernet address.

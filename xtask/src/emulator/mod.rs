@@ -79,27 +79,27 @@ pub struct Network {
 }
 
 impl Network {
-    /// Reads the values `address`, `gateway` and `mac`.
+    /// Reads the values `address` (text: `dhcp` or address and length), `gateway` (text, empty for none) and `mac` (bytes).
     #[must_use]
     pub fn of(system: &System) -> Self {
-        let value = |name: &str| {
-            system.tasks.iter().flat_map(|task| &task.values).find(|(key, _)| key == name).map(|(_, value)| value)
+        let values: Vec<_> = system.tasks.iter().flat_map(|task| &task.values).collect();
+        Self::read(&values)
+    }
+
+    fn read(values: &[&(String, Value)]) -> Self {
+        let value = |name: &str| values.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+        let text = |name: &str| match value(name) {
+            Some(Value::Text(text)) => Some(text.as_str()),
+            _ => None,
         };
-        let bytes = |name: &str| match value(name) {
-            Some(Value::Bytes(bytes)) => Some(&bytes[..]),
+        let mac = match value("mac") {
+            Some(Value::Bytes(bytes)) => bytes[..].try_into().ok().map(MacAddress),
             _ => None,
         };
         Self {
-            address: match (bytes("address"), value("address")) {
-                (Some(&[a, b, c, d, prefix]), _) if prefix > 0 => Some(Ip::Static(Ipv4Addr::new(a, b, c, d), prefix)),
-                (_, Some(_)) => Some(Ip::Dhcp),
-                _ => None,
-            },
-            gateway: match bytes("gateway") {
-                Some(&[a, b, c, d]) if [a, b, c, d] != [0; 4] => Some(Ipv4Addr::new(a, b, c, d)),
-                _ => None,
-            },
-            mac: bytes("mac").and_then(|bytes| bytes.try_into().ok()).filter(|&mac| mac != [0; 6]).map(MacAddress),
+            address: text("address").and_then(|text| text.parse().ok()),
+            gateway: text("gateway").and_then(|text| text.parse().ok()),
+            mac: mac.filter(|mac| mac.0 != [0; 6]),
         }
     }
 }
@@ -310,6 +310,23 @@ mod tests {
         let args = ["-M", "xlnx-zcu102", "-m", "512M", "-audio", "none"].map(str::to_owned).to_vec();
         let launch = Run { emulator: "qemu-system-aarch64".to_owned(), args, nic: 3, serial: 0 };
         Machine::start(&launch, &image, options).expect("boots")
+    }
+
+    #[test]
+    fn the_place_in_the_network_is_read_from_the_configuration() {
+        let text = |name: &str, text: &str| (name.to_owned(), Value::Text(text.try_into().expect("short")));
+        let mac = ("mac".to_owned(), Value::Bytes([2, 0, 0, 0, 0, 1].into_iter().collect()));
+        let fixed = [text("address", "192.168.7.2/24"), text("gateway", "192.168.7.1"), mac];
+        let fixed = Network::read(&fixed.iter().collect::<Vec<_>>());
+        assert_eq!(fixed.address, Some(Ip::Static(Ipv4Addr::new(192, 168, 7, 2), 24)));
+        assert_eq!(fixed.gateway, Some(Ipv4Addr::new(192, 168, 7, 1)));
+        assert_eq!(fixed.mac, Some(MacAddress([2, 0, 0, 0, 0, 1])));
+        let asked = [text("address", "dhcp"), text("gateway", "")];
+        assert_eq!(
+            Network::read(&asked.iter().collect::<Vec<_>>()),
+            Network { address: Some(Ip::Dhcp), gateway: None, mac: None }
+        );
+        assert_eq!(Network::read(&[]), Network::default());
     }
 
     const PATIENCE: Duration = Duration::from_secs(30);
