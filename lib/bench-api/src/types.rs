@@ -197,6 +197,8 @@ pub enum Failure {
     NoSocket,
     /// The stack was restarted.
     StackRestarted,
+    /// The benchmark task itself was restarted.
+    BenchRestarted,
     /// This image has no task to measure with.
     NoPartner,
     /// The task to measure with did not answer as it should.
@@ -213,6 +215,7 @@ impl core::fmt::Display for Failure {
             Self::BadArgument => "Invalid argument",
             Self::NoSocket => "No buffer space available (see netstat)",
             Self::StackRestarted => "Network stack was restarted",
+            Self::BenchRestarted => "Task `bench` was restarted",
             Self::NoPartner => "No task `partner` in this image (see app.toml)",
             Self::Partner => "Task `partner` did not answer as it should",
         })

@@ -1,6 +1,5 @@
 //! What a record can say.
 
-use abi::MAX_TASKS;
 use abi::stats::Counters;
 use serde::{Deserialize, Serialize};
 
@@ -36,9 +35,12 @@ pub enum Record<'a> {
         /// Tests that were left out.
         skipped: u16,
     },
-    /// All counters, at one moment.
+    /// The counters at one moment follow, a record for each task. Differences between two such series say what the time between
+    /// has cost.
+    Counters(Moment),
+    /// The counters of one task.
     #[serde(borrow)]
-    Counters(Snapshot<'a>),
+    Task(TaskCounters<'a>),
     /// A measured value.
     #[serde(borrow)]
     Figure(Figure<'a>),
@@ -57,25 +59,17 @@ pub enum Outcome<'a> {
     Skipped(&'a str),
 }
 
-/// All counters, at one moment. Differences between two of them say what the time between has cost.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Snapshot<'a> {
+/// When counters were read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Moment {
     /// Time since boot in ticks.
     pub ticks: u64,
     /// Ticks per second.
     pub tick_rate: u64,
-    /// Instructions that the CPU has executed, of all tasks and the kernel.
-    pub instructions: u64,
-    /// In the order of the image. Places behind the last task have an empty name.
-    #[serde(borrow)]
-    pub tasks: [TaskCounters<'a>; MAX_TASKS],
-}
-
-impl Snapshot<'_> {
-    /// The tasks that there are.
-    pub fn tasks(&self) -> impl Iterator<Item = &TaskCounters<'_>> {
-        self.tasks.iter().take_while(|task| !task.name.is_empty())
-    }
+    /// Instructions that the CPU has executed, of all tasks and the kernel, modulo 2^32.
+    pub instructions: u32,
+    /// Records of tasks that follow.
+    pub tasks: u8,
 }
 
 /// Counters of one task.

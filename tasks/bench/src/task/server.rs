@@ -45,7 +45,7 @@ struct Bits {
 impl Server {
     pub fn new() -> Self {
         let bits = Bits {
-            net: config::notification("net"),
+            net: config::notification("socket"),
             timer: config::notification("timer"),
             crash: config::notification("crash"),
         };
