@@ -38,6 +38,8 @@ pub enum Arrival {
     NoStart,
     /// Nothing in it.
     Empty,
+    /// The MAC gives the descriptor back without having written its status.
+    NoStatus,
 }
 
 /// How the model behaves.
@@ -159,6 +161,7 @@ impl World {
             Arrival::NoEnd => rx_status::START | 60,
             Arrival::NoStart => rx_status::END | 60,
             Arrival::Empty => whole,
+            Arrival::NoStatus => *self.word(at + 4),
         };
         self.broken += u64::from(!matches!(arrival, Arrival::Good(_)));
         *self.word(at + 4) = status;

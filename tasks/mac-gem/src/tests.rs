@@ -33,7 +33,7 @@ enum Step {
 }
 
 fn arrival() -> impl Strategy<Value = Arrival> {
-    prop_oneof![Just(Arrival::NoEnd), Just(Arrival::NoStart), Just(Arrival::Empty)]
+    prop_oneof![Just(Arrival::NoEnd), Just(Arrival::NoStart), Just(Arrival::Empty), Just(Arrival::NoStatus)]
 }
 
 fn quiet_step() -> impl Strategy<Value = Step> {
@@ -307,6 +307,17 @@ fn a_lost_doorbell_is_rung_again() {
     bench.world.0.borrow_mut().habits.lost_doorbells = 0;
     bench.settle(1);
     assert_eq!(bench.world.0.borrow().wire_out, bench.queued);
+}
+
+#[test]
+fn what_was_sent_is_taken_back_though_nobody_asks() {
+    let mut bench = Bench::new(ROOMY, 1);
+    get_frames(&mut bench, 8);
+    bench.exchange(8, 0, Ask { rx: 0, tx: 0 });
+    bench.settle(1);
+    let census = bench.world.0.borrow().ledger.census(1).expect("the pool");
+    assert_eq!(usize::from(census.device), ROOMY.rx_len, "only receive buffers are with the device");
+    assert_eq!(bench.driver.stats().tx_frames, 8);
 }
 
 #[test]
