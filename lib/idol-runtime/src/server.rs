@@ -190,10 +190,9 @@ pub fn serve_while<I, S, K, const M: usize, const R: usize>(
             if let Some(caller) = answered {
                 refused::<I, S, K>(kernel, server, caller, received.operation, current);
             }
-            current.clear();
             continue;
         }
-        current.clear();
+        // The next receive replaces what the other list still names.
         mem::swap(&mut current, &mut next);
         seen = received.sequence;
         if received.sender == TaskId::KERNEL {
@@ -203,9 +202,8 @@ pub fn serve_while<I, S, K, const M: usize, const R: usize>(
         let bytes = message.0.get(..received.len).unwrap_or(&[]);
         let request = Request::new(kernel.clone(), &received);
         let outcome = I::dispatch(server, received.operation, &request, bytes, current, &mut reply.0);
-        match outcome.unwrap_or_else(Outcome::from) {
-            Outcome::Reply { code, len } => answer = Some((received.sender, code, len)),
-            Outcome::Deferred => current.clear(),
+        if let Outcome::Reply { code, len } = outcome.unwrap_or_else(Outcome::from) {
+            answer = Some((received.sender, code, len));
         }
     }
     if let Some((caller, code, len)) = answer {

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! and takes in what it wrote with `include!(concat!(env!("OUT_DIR"), "/name.rs"));`.
-//! The build tool calls [`check`] before anything is compiled, so that users see all errors of a file at once.
+//! The build tool calls [`check_all`] before anything is compiled, so that users see all errors of a file at once.
 
 #![forbid(unsafe_code)]
 
@@ -63,6 +63,22 @@ pub fn check(path: &Path) -> Result<(), Report> {
         Ok(_) => Ok(()),
         Err(problems) => Err(Report::new(path, &text, problems)),
     }
+}
+
+/// Checks the `*.idol` files of all crates in a folder, such as `lib`, and returns which there are.
+///
+/// # Errors
+/// A report for each file that is wrong.
+pub fn check_all(folder: &Path) -> Result<Vec<PathBuf>, Vec<Report>> {
+    let inside = |folder: &Path| -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+        entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
+    };
+    let mut files: Vec<PathBuf> = inside(folder).iter().flat_map(|sub| inside(sub)).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "idol"));
+    files.sort();
+    let reports: Vec<Report> = files.iter().filter_map(|file| check(file).err()).collect();
+    if reports.is_empty() { Ok(files) } else { Err(reports) }
 }
 
 /// For build scripts: compiles a file beside `Cargo.toml` to a file of the same name, with `.rs`, in `OUT_DIR`.

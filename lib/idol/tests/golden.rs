@@ -75,3 +75,13 @@ fn a_missing_file_is_reported() {
     let report = idol::check(Path::new("no-such.idol")).expect_err("no file");
     assert!(report.render().contains("cannot read the file"), "{}", report.render());
 }
+
+#[test]
+fn whole_folders_are_checked() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let interfaces = idol::check_all(here.parent().expect("the folder of libraries")).expect("ours are right");
+    assert!(interfaces.iter().any(|file| file.ends_with("mac-api/mac.idol")), "{interfaces:?}");
+    let reports = idol::check_all(&here.join("tests")).expect_err("the broken ones");
+    assert_eq!(reports.len(), files("broken").len());
+    assert!(reports.is_sorted_by_key(|report| report.path().to_owned()));
+}

@@ -11,12 +11,14 @@ use serial_api::{Serial, SerialBuffers, SerialInterface, SerialServer, Status};
 const DRAINED: u32 = 1;
 const QUEUE: usize = 16;
 
+type Data = Leased<Read, [u8], Task>;
+
 #[derive(Default)]
 struct Port {
     wire: Vec<u8>,
     queue: Vec<u8>,
     input: Vec<u8>,
-    writer: Option<(TaskId, Leased<Read, [u8], Task>, usize)>,
+    writer: Option<(TaskId, Data, usize)>,
     flusher: Option<TaskId>,
     stopped: bool,
 }
@@ -38,7 +40,7 @@ impl SerialServer<Task> for Port {
     fn write(
         &mut self,
         request: &Request<Task>,
-        data: Leased<Read, [u8], Task>,
+        data: Data,
     ) -> Result<u32, RequestError<core::convert::Infallible, Deferred>> {
         let len = data.len() as u32;
         self.writer = Some((request.caller, data, 0));
