@@ -24,8 +24,15 @@ pub struct App {
     pub board: Option<At<String>>,
     pub kernel: Option<Kernel>,
     pub tasks: Vec<AppTask>,
-    /// Names of tasks by image: added, removed.
-    images: Vec<(ImageKind, Vec<At<String>>, Vec<At<String>>)>,
+    images: Vec<Difference>,
+}
+
+/// In what an image differs from what the tables of tasks say.
+#[derive(Debug)]
+struct Difference {
+    image: ImageKind,
+    add: Vec<At<String>>,
+    remove: Vec<At<String>>,
 }
 
 /// A table of tasks.
@@ -36,9 +43,12 @@ pub struct AppTask {
     pub role: Option<At<String>>,
     pub priority: Option<At<u8>>,
     pub stack: Option<At<u64>>,
+    /// True if there is a stack that could not be read.
+    pub bad_stack: bool,
     pub code_limit: Option<At<u64>>,
     pub data_limit: Option<At<u64>>,
-    pub privileges: Vec<At<String>>,
+    /// `None` if they could not be read.
+    pub privileges: Option<Vec<At<String>>>,
     /// Slot, task.
     pub slots: Vec<(At<String>, At<String>)>,
     /// Name in task.toml, each `TASK.NOTIFICATION`.
@@ -69,7 +79,8 @@ pub fn read(source: &Arc<Source>, log: &Log) -> Option<App> {
         let board = table.optional("board");
         let kernel = table.required_table("kernel", "say how large the kernel's stack is: [kernel] stack = \"32 KiB\"");
         let kernel = kernel.and_then(|table| kernel_of(log, table));
-        let tasks: Vec<AppTask> = table.tables("tasks").into_iter().map(|(name, table)| task(log, name, table)).collect();
+        let tasks: Vec<AppTask> =
+            table.tables("tasks").into_iter().map(|(name, table)| task(log, name, table)).collect();
         let mut images = Vec::new();
         for (name, table) in table.tables("images") {
             let names = |key| table.optional::<Vec<At<String>>>(key).map_or_else(Vec::new, |names| names.value);
@@ -78,7 +89,7 @@ pub fn read(source: &Arc<Source>, log: &Log) -> Option<App> {
             for name in add.iter().chain(&remove) {
                 check_task(log, name, &tasks);
             }
-            images.extend(image(log, &name).map(|image| (image, add, remove)));
+            images.extend(image(log, &name).map(|image| Difference { image, add, remove }));
         }
         table.finish();
         App { at, name, board, kernel, tasks, images }
@@ -141,18 +152,24 @@ fn task(log: &Log, name: At<String>, table: Table<'_>) -> AppTask {
     let role = table.optional::<String>("role");
     if let (Some(_), Some(role)) = (&package, &role) {
         let message = format!("`{}` has both a crate and a role", name.value);
-        log.add(Problem::new(&role.at, message, "the board says which crate this is").help("leave out `crate` or `role`"));
+        log.add(
+            Problem::new(&role.at, message, "the board says which crate this is").help("leave out `crate` or `role`"),
+        );
     }
     let priority = table.required("priority", "0 is the highest; a task may send only to tasks of higher priority");
-    let stack = table.optional::<Size>("stack").and_then(|size| check_stack(log, size));
+    let stack = table.get("stack");
+    let has_stack = stack.is_some();
+    let stack = stack.and_then(|cell| check_stack(log, cell.read()?));
     let (code_limit, data_limit) = limits(log, &table);
-    let privileges = table.optional::<Vec<At<String>>>("privileges").map_or_else(Vec::new, |names| names.value);
+    let privileges = table.get("privileges");
+    let privileges = privileges.map_or(Some(Vec::new()), |cell| cell.read::<Vec<_>>().map(|names| names.value));
     let (slots, peripherals) = (pairs("task-slots"), pairs("peripherals"));
     let notifies = table.entries("notifies").into_iter();
     let notifies = notifies.filter_map(|(name, cell)| cell.read::<OneOrMore>().map(|targets| (name, targets.value.0)));
     let notifies = notifies.collect();
     let windows = table.entries("windows").into_iter();
-    let windows = windows.filter_map(|(name, cell)| Some((name, check_pages(log, cell.read()?, "a window")?))).collect();
+    let windows =
+        windows.filter_map(|(name, cell)| Some((name, check_pages(log, cell.read()?, "a window")?))).collect();
     let pool = table.table("pool").map(|table| pool(&name.value, table));
     let config = table.entries("config").into_iter();
     let config = config.filter_map(|(name, cell)| cell.read().map(|value| (name, value))).collect();
@@ -164,6 +181,7 @@ fn task(log: &Log, name: At<String>, table: Table<'_>) -> AppTask {
         package,
         role,
         priority,
+        bad_stack: has_stack && stack.is_none(),
         stack,
         code_limit,
         data_limit,
@@ -191,10 +209,9 @@ impl App {
     /// Whether a task is part of an image.
     pub fn includes(&self, task: &AppTask, image: ImageKind) -> bool {
         let named = |names: &[At<String>]| names.iter().any(|name| name.value == task.name.value);
-        let lists = self.images.iter().filter(|(kind, ..)| *kind == image);
-        let (add, remove) = lists.fold((false, false), |(add, remove), (_, added, removed)| {
-            (add || named(added), remove || named(removed))
-        });
+        let differences: Vec<&Difference> = self.images.iter().filter(|other| other.image == image).collect();
+        let add = differences.iter().any(|difference| named(&difference.add));
+        let remove = differences.iter().any(|difference| named(&difference.remove));
         !remove && (add || task.images.as_ref().is_none_or(|images| images.contains(&image)))
     }
 }

@@ -24,7 +24,7 @@ const ADDRESS_LIMIT: u64 = 1 << 39;
 pub struct BoardFile {
     pub board: Board,
     /// `config` of each peripheral.
-    pub config: BTreeMap<String, Vec<(At<String>, At<Raw>)>>,
+    pub config: BTreeMap<String, Values>,
 }
 
 /// Reads the board.toml of the board `name`.
@@ -33,11 +33,14 @@ pub fn read(name: &str, source: &Arc<Source>, log: &Log) -> Option<BoardFile> {
 }
 
 fn read_table(name: &str, table: Table<'_>, log: &Log) -> Option<BoardFile> {
+    let problems = log.len();
     let description = table.required::<String>("description", "say in one line what the board is");
     let arch = table.required::<String>("arch", "known: `aarch64`");
     let arch = arch.and_then(|arch| one_of(log, &arch, "architecture", &["aarch64"]));
     let cpu = table.required::<String>("cpu", "name the processor as the compiler does, like \"cortex-a53\"");
-    let memory = table.required_table("memory", "give the RAM and where the kernel's image starts").map(|table| memory(log, table));
+    let memory = table
+        .required_table("memory", "give the RAM and where the kernel's image starts")
+        .map(|table| memory(log, table));
     let controller = table
         .required_table("interrupt-controller", "give its kind, blocks and lines")
         .and_then(|table| controller(log, table));
@@ -47,7 +50,8 @@ fn read_table(name: &str, table: Table<'_>, log: &Log) -> Option<BoardFile> {
         interrupt
     });
     let console = table.required_table("console", "describe the transmitter for the kernel's own messages");
-    let ram = memory.as_ref().and_then(Option::as_ref).map(|(ram, _)| ram.base..ram.base.saturating_add(ram.size.value));
+    let ram =
+        memory.as_ref().and_then(Option::as_ref).map(|(ram, _)| ram.base..ram.base.saturating_add(ram.size.value));
     let console = console.and_then(|table| console_of(log, table, ram.unwrap_or_default()));
     let mut config = BTreeMap::new();
     let mut peripherals = BTreeMap::new();
@@ -57,9 +61,16 @@ fn read_table(name: &str, table: Table<'_>, log: &Log) -> Option<BoardFile> {
             peripherals.insert(name.value, peripheral);
         }
     }
-    let roles = roles(log, &table, &peripherals);
+    // Peripherals that are wrong are left out, and roles would miss them.
+    let roles = if log.len() == problems {
+        roles(log, &table, &peripherals)
+    } else {
+        table.entries("roles");
+        BTreeMap::new()
+    };
     let run = table.required_table("run", "say how the emulator boots this board").and_then(run);
     table.finish();
+    (log.len() == problems).then_some(())?;
     let (ram, image) = memory??;
     let (interrupt_controller, lines) = controller?;
     let board = Board {
@@ -96,13 +107,22 @@ fn memory(log: &Log, table: Table<'_>) -> Option<(Ram, At<u64>)> {
     for (bytes, at, what) in [(base.value, &base.at, "base"), (size.value, &size.at, "size")] {
         if !bytes.is_multiple_of(BLOCK) {
             let help = format!("the kernel maps RAM in blocks of {}", show_size(BLOCK));
-            log.add(Problem::new(at, format!("the {what} of RAM is not a multiple of {}", show_size(BLOCK)), format!("{bytes:#x}")).help(help));
+            log.add(
+                Problem::new(
+                    at,
+                    format!("the {what} of RAM is not a multiple of {}", show_size(BLOCK)),
+                    format!("{bytes:#x}"),
+                )
+                .help(help),
+            );
         }
     }
     let end = base.value.saturating_add(size.value);
     if size.value == 0 || end > ADDRESS_LIMIT {
         let help = format!("RAM ends at or below {ADDRESS_LIMIT:#x}, and there is some");
-        log.add(Problem::new(&size.at, "the kernel cannot map this RAM", format!("it would end at {end:#x}")).help(help));
+        log.add(
+            Problem::new(&size.at, "the kernel cannot map this RAM", format!("it would end at {end:#x}")).help(help),
+        );
     }
     if !(base.value..end).contains(&image.value) || !image.value.is_multiple_of(PAGE) {
         let help = format!("a multiple of {PAGE} from {:#x} up to {end:#x}", base.value);
@@ -120,7 +140,10 @@ fn controller(log: &Log, table: Table<'_>) -> Option<(Vec<u64>, u32)> {
     let (blocks, lines) = (blocks?, lines?);
     if blocks.value.len() != 2 {
         let label = format!("{} addresses", blocks.value.len());
-        log.add(Problem::new(&blocks.at, "a GICv2 has two register blocks", label).help("give distributor and CPU interface"));
+        log.add(
+            Problem::new(&blocks.at, "a GICv2 has two register blocks", label)
+                .help("give distributor and CPU interface"),
+        );
     }
     if !(32..=1020).contains(&lines.value) {
         log.add(Problem::new(&lines.at, "bad number of interrupts", "out of range").help("a GICv2 has 32 to 1020"));
@@ -161,14 +184,19 @@ impl crate::read::Read for Pair {
             [address, value] => Some(Self(address.read()?.value, value.read()?.value)),
             [] => None,
             _ => {
-                cell.refuse("this is not one register write", format!("{} elements", elements.len()), "as in [0xff00_0000, 0x14]");
+                cell.refuse(
+                    "this is not one register write",
+                    format!("{} elements", elements.len()),
+                    "as in [0xff00_0000, 0x14]",
+                );
                 None
             }
         }
     }
 }
 
-type Values = Vec<(At<String>, At<Raw>)>;
+/// Values of a `config` table.
+pub type Values = Vec<(At<String>, At<Raw>)>;
 
 fn peripheral(log: &Log, name: &At<String>, table: Table<'_>) -> Option<(BoardPeripheral, Values)> {
     let at = name.at.clone();
@@ -189,16 +217,29 @@ fn peripheral(log: &Log, name: &At<String>, table: Table<'_>) -> Option<(BoardPe
     for (bytes, at, what) in [(base.value, &base.at, "base"), (size.value.0, &size.at, "size")] {
         if !bytes.is_multiple_of(PAGE) || (what == "size" && bytes == 0) {
             let help = format!("a task gets whole pages of registers: a multiple of {PAGE:#x}");
-            log.add(Problem::new(at, format!("the {what} of `{}` is not a number of whole pages", name.value), format!("{bytes:#x}")).help(help));
+            log.add(
+                Problem::new(
+                    at,
+                    format!("the {what} of `{}` is not a number of whole pages", name.value),
+                    format!("{bytes:#x}"),
+                )
+                .help(help),
+            );
             return None;
         }
     }
     if base.value.saturating_add(size.value.0) > ADDRESS_LIMIT {
-        log.add(Problem::new(&base.at, format!("`{}` is out of reach", name.value), "too high").help(format!("the kernel maps addresses below {ADDRESS_LIMIT:#x}")));
+        log.add(
+            Problem::new(&base.at, format!("`{}` is out of reach", name.value), "too high")
+                .help(format!("the kernel maps addresses below {ADDRESS_LIMIT:#x}")),
+        );
         return None;
     }
     let driver = driver.map(|driver| driver.value);
-    Some((BoardPeripheral { kind: kind?.value, driver, base: base.value, size: size.value.0, interrupt, quiesce, at }, values))
+    Some((
+        BoardPeripheral { kind: kind?.value, driver, base: base.value, size: size.value.0, interrupt, quiesce, at },
+        values,
+    ))
 }
 
 fn quiesce(log: &Log, table: &Table<'_>, size: u64) -> Vec<QuiesceStep> {
@@ -206,7 +247,10 @@ fn quiesce(log: &Log, table: &Table<'_>, size: u64) -> Vec<QuiesceStep> {
     let at = steps.at.clone();
     let steps = steps.elements("a list of steps, as in [{ write = 0x000, value = 0 }]");
     if steps.len() > MAX_QUIESCE {
-        log.add(Problem::new(&at, "the quiesce sequence is too long", format!("{} steps", steps.len())).help(format!("at most {MAX_QUIESCE} are possible")));
+        log.add(
+            Problem::new(&at, "the quiesce sequence is too long", format!("{} steps", steps.len()))
+                .help(format!("at most {MAX_QUIESCE} are possible")),
+        );
     }
     steps.into_iter().filter_map(|step| quiesce_step(log, step.table()?, size)).collect()
 }
@@ -224,7 +268,10 @@ fn quiesce_step(log: &Log, table: Table<'_>, size: u64) -> Option<QuiesceStep> {
     };
     if size > 0 && (offset.value.saturating_add(4) > size || !offset.value.is_multiple_of(4)) {
         let label = format!("the block has {size:#x} bytes of 32-bit registers");
-        log.add(Problem::new(&offset.at, "this register is not one of the peripheral", label).help("give the offset in the block, a multiple of 4"));
+        log.add(
+            Problem::new(&offset.at, "this register is not one of the peripheral", label)
+                .help("give the offset in the block, a multiple of 4"),
+        );
     }
     let offset = offset.value;
     let step = if write.is_some() {
@@ -244,7 +291,11 @@ fn quiesce_step(log: &Log, table: Table<'_>, size: u64) -> Option<QuiesceStep> {
     step
 }
 
-fn roles(log: &Log, table: &Table<'_>, peripherals: &BTreeMap<String, BoardPeripheral>) -> BTreeMap<String, At<String>> {
+fn roles(
+    log: &Log,
+    table: &Table<'_>,
+    peripherals: &BTreeMap<String, BoardPeripheral>,
+) -> BTreeMap<String, At<String>> {
     let mut roles = BTreeMap::new();
     for (role, cell) in table.entries("roles") {
         let Some(target) = cell.read::<String>() else { continue };
@@ -252,12 +303,21 @@ fn roles(log: &Log, table: &Table<'_>, peripherals: &BTreeMap<String, BoardPerip
             None => {
                 let known = peripherals.keys().map(String::as_str);
                 let message = format!("unknown peripheral `{}` in the role `{}`", target.value, role.value);
-                log.add(Problem::new(&target.at, message, "no peripheral of this board").help(suggest(&target.value, known, "peripherals")));
+                log.add(Problem::new(&target.at, message, "no peripheral of this board").help(suggest(
+                    &target.value,
+                    known,
+                    "peripherals",
+                )));
             }
             Some(peripheral) if peripheral.driver.is_none() => {
                 let message = format!("the peripheral `{}` in the role `{}` has no driver", target.value, role.value);
-                let help = format!("name the task crate that drives it: [peripherals.{}] driver = \"...\"", target.value);
-                log.add(Problem::new(&target.at, message, "nobody drives this").also(&peripheral.at, "declared here").help(help));
+                let help =
+                    format!("name the task crate that drives it: [peripherals.{}] driver = \"...\"", target.value);
+                log.add(
+                    Problem::new(&target.at, message, "nobody drives this")
+                        .also(&peripheral.at, "declared here")
+                        .help(help),
+                );
             }
             Some(_) => {
                 roles.insert(role.value, target);
@@ -269,7 +329,8 @@ fn roles(log: &Log, table: &Table<'_>, peripherals: &BTreeMap<String, BoardPerip
 
 fn run(table: Table<'_>) -> Option<Run> {
     let emulator = table.required::<String>("emulator", "the program, like \"qemu-system-aarch64\"");
-    let args = table.required::<Vec<At<String>>>("args", "arguments that choose the machine, like [\"-M\", \"xlnx-zcu102\"]");
+    let args =
+        table.required::<Vec<At<String>>>("args", "arguments that choose the machine, like [\"-M\", \"xlnx-zcu102\"]");
     let nic = table.optional::<u32>("nic").map_or(0, |nic| nic.value);
     let serial = table.optional::<u32>("serial").map_or(0, |serial| serial.value);
     table.finish();
@@ -280,17 +341,23 @@ fn run(table: Table<'_>) -> Option<Run> {
 fn check_interrupts(log: &Log, board: &Board) {
     let timer = &board.timer_interrupt;
     let mut taken: Vec<(u32, &Origin, String)> = vec![(timer.value, &timer.at, "the kernel's timer".to_owned())];
-    let peripherals = board.peripherals.iter().filter_map(|(name, peripheral)| Some((name, peripheral.interrupt.as_ref()?)));
+    let peripherals =
+        board.peripherals.iter().filter_map(|(name, peripheral)| Some((name, peripheral.interrupt.as_ref()?)));
     for (name, interrupt) in peripherals {
         if let Some((_, at, other)) = taken.iter().find(|(number, ..)| *number == interrupt.value) {
             let message = format!("interrupt {} is taken twice: by {other} and by `{name}`", interrupt.value);
-            log.add(Problem::new(&interrupt.at, message, "taken again here").also(at, "taken here").help("each interrupt belongs to one peripheral; see the chip's manual"));
+            log.add(
+                Problem::new(&interrupt.at, message, "taken again here")
+                    .also(at, "taken here")
+                    .help("each interrupt belongs to one peripheral; see the chip's manual"),
+            );
         }
         taken.push((interrupt.value, &interrupt.at, format!("`{name}`")));
     }
     for (number, at, _) in taken {
         if number >= board.lines || number < 16 {
-            let help = format!("numbers are from 16 to {}; a GIC counts 32 above the number of the SPI", board.lines - 1);
+            let help =
+                format!("numbers are from 16 to {}; a GIC counts 32 above the number of the SPI", board.lines - 1);
             log.add(Problem::new(at, format!("the board has no interrupt {number}"), "no such interrupt").help(help));
         }
     }

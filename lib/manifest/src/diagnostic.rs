@@ -31,41 +31,64 @@ pub struct Problem {
     source: Option<NamedSource<String>>,
     labels: Vec<LabeledSpan>,
     help: Option<String>,
+    /// Places too far away to be shown in the same snippet.
+    notes: Vec<String>,
+    text: String,
 }
+
+/// Lines between two places up to which one snippet shows both.
+const NEAR: usize = 6;
 
 impl Problem {
     /// A problem at a place: the message says what is wrong, the label what stands there.
     #[must_use]
     pub fn new(at: &Origin, message: impl Into<String>, label: impl Into<String>) -> Self {
         Self {
-            message: message.into(),
             source: Some(NamedSource::new(&at.source.path, at.source.text.clone())),
             labels: vec![LabeledSpan::new_primary_with_span(Some(label.into()), at.span.clone())],
-            help: None,
+            ..Self::without_place(message)
         }
     }
 
     /// A problem that no file shows.
     #[must_use]
     pub fn without_place(message: impl Into<String>) -> Self {
-        Self { message: message.into(), source: None, labels: Vec::new(), help: None }
+        let (labels, notes) = (Vec::new(), Vec::new());
+        Self { message: message.into(), source: None, labels, help: None, notes, text: String::new() }
     }
 
     /// Says what would be right.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
-        self
+        self.say()
     }
 
-    /// Shows another place, if it is in the same file.
+    /// Shows another place: in the snippet if it is near, else by file and line.
     #[must_use]
     pub fn also(mut self, at: &Origin, label: impl Into<String>) -> Self {
-        if self.source.as_ref().is_some_and(|source| source.name() == at.source.path) {
+        let same = self.source.as_ref().is_some_and(|source| source.name() == at.source.path);
+        let first = self.labels.first().map_or(0, |label| line(&at.source.text, label.offset()));
+        let other = line(&at.source.text, at.span.start);
+        if same && first.abs_diff(other) <= NEAR {
             self.labels.push(LabeledSpan::new_with_span(Some(label.into()), at.span.clone()));
+        } else {
+            self.notes.push(format!("{}: {}:{other}", label.into(), at.source.path));
         }
+        self.say()
+    }
+
+    /// Puts help and notes together.
+    fn say(mut self) -> Self {
+        let lines: Vec<&str> = self.help.iter().chain(&self.notes).map(String::as_str).collect();
+        self.text = lines.join("\n");
         self
     }
+}
+
+/// Number of the line that holds a byte; the first is 1.
+fn line(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
 }
 
 impl fmt::Display for Problem {
@@ -78,7 +101,7 @@ impl std::error::Error for Problem {}
 
 impl Diagnostic for Problem {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        (!self.text.is_empty()).then(|| Box::new(&self.text) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {

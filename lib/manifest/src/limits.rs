@@ -25,7 +25,9 @@ pub fn check_name(log: &Log, name: &At<String>, what: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if text.len() > NAME_LENGTH {
         let label = format!("{} bytes, at most {NAME_LENGTH} fit", text.len());
-        log.add(Problem::new(&name.at, format!("the {what} name `{text}` is too long"), label).help("choose a shorter one"));
+        log.add(
+            Problem::new(&name.at, format!("the {what} name `{text}` is too long"), label).help("choose a shorter one"),
+        );
     } else if text.is_empty() || !text.bytes().all(allowed) || !text.as_bytes()[0].is_ascii_lowercase() {
         let help = "names start with a letter and consist of lower-case letters, digits and `-`";
         log.add(Problem::new(&name.at, format!("`{text}` cannot be a {what} name"), "not a name").help(help));
@@ -40,7 +42,10 @@ pub fn limit<'a>(log: &Log, names: impl IntoIterator<Item = &'a At<String>>, mos
     let names: Vec<_> = names.into_iter().collect();
     if let Some(name) = names.get(most) {
         let message = format!("{} {what}, at most {most} are possible", names.len());
-        log.add(Problem::new(&name.at, message, "the first one too many").help("leave some out, or raise the limit in lib/abi"));
+        log.add(
+            Problem::new(&name.at, message, "the first one too many")
+                .help("leave some out, or raise the limit in lib/abi"),
+        );
     }
 }
 
@@ -48,7 +53,12 @@ pub fn limit<'a>(log: &Log, names: impl IntoIterator<Item = &'a At<String>>, mos
 pub fn check_stack(log: &Log, size: At<Size>) -> Option<At<u64>> {
     let bytes = size.value.0;
     let refuse = |what: &str, label: String, right: u64| {
-        let help = format!("stacks are whole pages from {} to {}: \"{}\"", show_size(PAGE), show_size(MAX_STACK), show_size(right));
+        let help = format!(
+            "stacks are whole pages from {} to {}: \"{}\"",
+            show_size(PAGE),
+            show_size(MAX_STACK),
+            show_size(right)
+        );
         log.add(Problem::new(&size.at, format!("the stack is {what}"), label).help(help));
     };
     if bytes < PAGE {

@@ -36,7 +36,9 @@ pub fn boards(root: &Path) -> Result<Vec<(String, String)>, Diagnostics> {
     let files = Files { root, log: Log::default() };
     let mut boards = Vec::new();
     for name in files.folders("boards", "board.toml") {
-        let board = files.read(&format!("boards/{name}/board.toml"), "").and_then(|source| board::read(&name, &source, &files.log));
+        let board = files
+            .read(&format!("boards/{name}/board.toml"), "")
+            .and_then(|source| board::read(&name, &source, &files.log));
         boards.extend(board.map(|file| (file.board.name, file.board.description)));
     }
     let problems = files.log.into_problems();
@@ -65,7 +67,10 @@ impl Files<'_> {
             .map(|task| (task, self.package(task, board.as_ref())))
             .collect();
         let mut manifests = BTreeMap::new();
-        let drivers = board.iter().flat_map(|file| file.board.peripherals.values()).filter_map(|peripheral| peripheral.driver.as_ref());
+        let drivers = board
+            .iter()
+            .flat_map(|file| file.board.peripherals.values())
+            .filter_map(|peripheral| peripheral.driver.as_ref());
         for package in members.iter().filter_map(|(_, package)| package.as_ref()).chain(drivers) {
             if !manifests.contains_key(package) {
                 manifests.insert(package.clone(), self.manifest(package));
@@ -108,7 +113,10 @@ impl Files<'_> {
         match &app.board {
             Some(name) => self.board(name),
             None => {
-                let help = format!("add `board = \"...\"`, or name one on the command line: {}", self.folders("boards", "board.toml").join(", "));
+                let help = format!(
+                    "add `board = \"...\"`, or name one on the command line: {}",
+                    self.folders("boards", "board.toml").join(", ")
+                );
                 self.log.add(Problem::new(&app.at, "no board is named", "`board` belongs here").help(help));
                 None
             }

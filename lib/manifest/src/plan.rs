@@ -4,6 +4,8 @@
 //! its table, what the loader fills of each task (code, constants, configuration page), then what starts empty
 //! (variables, guard page, stack), DMA memory, windows, page tables, and on a 2 MiB boundary the frame pools.
 
+use abi::image::Quiesce;
+
 use crate::diagnostic::{Diagnostics, Problem};
 use crate::limits::PAGE;
 use crate::read::Log;
@@ -12,6 +14,9 @@ use crate::value::show_size;
 
 /// The kernel maps frame pools by tables of this reach, and shares none of them with other regions.
 const BLOCK: u64 = 2 << 20;
+
+/// What one table of the second level reaches.
+const GIB: u64 = 1 << 30;
 
 /// Bytes of the kernel's table beside its tasks, and of one task in it: the longest that the types of [`abi::image`] can get
 /// in postcard form (1.5 KiB and 497 bytes), rounded up.
@@ -225,7 +230,13 @@ impl Layout {
         let span = Span { base: self.next, size: size.min(u64::MAX - self.next) };
         self.next += span.size;
         if span.size > 0 {
-            self.map.entries.push(MapEntry { name: format!("{owner}.{part}"), owner: owner.to_owned(), span, used, purpose });
+            self.map.entries.push(MapEntry {
+                name: format!("{owner}.{part}"),
+                owner: owner.to_owned(),
+                span,
+                used,
+                purpose,
+            });
         }
         span
     }
@@ -278,29 +289,52 @@ impl Layout {
     }
 }
 
-/// An upper bound of the memory for page tables.
+/// Bytes for page tables: for each address space a root, a table for each 1 GiB, and one for each 2 MiB that holds pages.
 fn page_tables(system: &System, plan: &Plan) -> u64 {
-    let spans = |span: &Span| span.size / BLOCK + 2;
-    let frames: u64 = system.pools.iter().map(|pool| u64::from(pool.frames.value) * PAGE / BLOCK + 1).sum();
-    let ram = system.board.ram.size.value / (1 << 30) + 2;
-    // A root, then tables of the second and of the third level: at most two of each for a region, and one more for each
-    // 2 MiB and each 1 GiB in it. Pools have tables of the third level of their own.
+    let frames: u64 = system.pools.iter().map(|pool| u64::from(pool.frames.value) * PAGE).sum();
     let task = |index: usize| {
         let place = &plan.tasks[index];
-        let parts = [&place.text, &place.rodata, &place.config, &place.data, &place.stack].into_iter().chain(&place.memory);
+        let own = [place.text, place.rodata, place.config, place.data, place.stack]
+            .into_iter()
+            .chain(place.memory.iter().copied());
         let shared = system.windows.iter().zip(&plan.windows);
-        let shared = shared.filter(|(window, _)| window.owner == index || window.peer == index).map(|(_, span)| span);
-        let registers = system.tasks[index].peripherals.iter().map(|own| own.size / BLOCK + 4);
-        // Large sizes are refused, so this cannot overflow for any plan that is used.
-        1 + ram + parts.chain(shared).map(spans).fold(0, u64::saturating_add).saturating_add(registers.sum::<u64>() + frames)
+        let shared = shared.filter(|(window, _)| window.owner == index || window.peer == index).map(|(_, span)| *span);
+        let registers = system.tasks[index].peripherals.iter().map(|own| Span { base: own.base, size: own.size });
+        // The pools, of which only the size is known yet, begin on a boundary and lie side by side.
+        tables(own.chain(shared).chain(registers)) + frames.div_ceil(BLOCK) + 2
     };
-    let tasks = (0..plan.tasks.len()).map(task).fold(0, u64::saturating_add);
-    // The kernel maps RAM in blocks, its own image and each page of registers in pages.
-    let steps: usize = system.pools.iter().map(|pool| pool.quiesce.len()).sum();
-    let registers = system.board.interrupt_controller.len() + 2 + system.board.console.init.len() + steps;
-    let image = (plan.kernel.table.end() - plan.kernel.text.base) / BLOCK + 2;
-    let pages = tasks.saturating_add(1 + ram + 2 * registers as u64 + image);
-    pages.saturating_mul(PAGE)
+    let tasks: u64 = (0..plan.tasks.len()).map(task).sum();
+    let ram = &system.board.ram;
+    let board = &system.board;
+    let registers = board.interrupt_controller.iter().chain([&board.console.data, &board.console.status]).copied();
+    let quiesce = system.pools.iter().flat_map(|pool| &pool.quiesce).map(|step| match step {
+        Quiesce::Write { address, .. } | Quiesce::Poll { address, .. } => *address,
+    });
+    let registers = registers.chain(board.console.init.iter().map(|(address, _)| *address)).chain(quiesce);
+    let registers = registers.map(|address| Span { base: address, size: 4 });
+    // The kernel maps RAM in blocks, but for those that hold its code and constants.
+    let image = Span { base: plan.kernel.text.base, size: plan.kernel.rodata.end() - plan.kernel.text.base };
+    let kernel = tables(registers.chain([image])) + ram.size.value / GIB + 2;
+    (tasks + kernel).saturating_mul(PAGE)
+}
+
+/// Tables of one address space.
+fn tables(spans: impl Iterator<Item = Span>) -> u64 {
+    let spans: Vec<Span> = spans.filter(|span| span.size > 0).collect();
+    1 + touched(&spans, GIB) + touched(&spans, BLOCK)
+}
+
+/// How many ranges of `unit` bytes hold a part of these spans.
+fn touched(spans: &[Span], unit: u64) -> u64 {
+    let mut ranges: Vec<(u64, u64)> = spans.iter().map(|span| (span.base / unit, (span.end() - 1) / unit)).collect();
+    ranges.sort_unstable();
+    let (mut count, mut next) = (0, 0);
+    for (first, last) in ranges.into_iter() {
+        let first = first.max(next);
+        count += (last + 1).saturating_sub(first);
+        next = next.max(last + 1);
+    }
+    count
 }
 
 /// Checks programs against the limits that app.toml sets.
@@ -329,7 +363,10 @@ impl Plan {
             if need > PAGE {
                 let message = format!("the configuration page of `{}` is too small", task.name.value);
                 let label = format!("{need} bytes are needed, the limit is {PAGE}");
-                log.add(Problem::new(&task.name.at, message, label).help("shorten names and texts in its `config`, slots and windows"));
+                log.add(
+                    Problem::new(&task.name.at, message, label)
+                        .help("shorten names and texts in its `config`, slots and windows"),
+                );
             }
         }
     }
@@ -340,10 +377,20 @@ impl MemoryMap {
     fn add_registers(&mut self, system: &System) {
         for task in &system.tasks {
             for own in &task.peripherals {
-                let name = if own.name == own.board_name { own.name.clone() } else { format!("{} ({})", own.name, own.board_name) };
+                let name = if own.name == own.board_name {
+                    own.name.clone()
+                } else {
+                    format!("{} ({})", own.name, own.board_name)
+                };
                 let span = Span { base: own.base, size: own.size };
                 let owner = task.name.value.clone();
-                self.entries.push(MapEntry { name: format!("{owner}.{name}"), owner, span, used: own.size, purpose: Use::Registers });
+                self.entries.push(MapEntry {
+                    name: format!("{owner}.{name}"),
+                    owner,
+                    span,
+                    used: own.size,
+                    purpose: Use::Registers,
+                });
             }
         }
         for &base in &system.board.interrupt_controller {

@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::diagnostic::{Origin, Problem, Source};
-use crate::suggest::{list, suggest};
+use crate::suggest::{nearest, suggest};
 use crate::system::At;
 use crate::value;
 
@@ -22,9 +22,9 @@ impl Log {
         self.0.borrow_mut().push(problem);
     }
 
-    /// True if there is none.
-    pub fn is_empty(&self) -> bool {
-        self.0.borrow().is_empty()
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.borrow().len()
     }
 
     /// All of them.
@@ -44,7 +44,14 @@ pub fn parse<T>(source: &Arc<Source>, log: &Log, read: impl FnOnce(Table<'_>) ->
     errors.is_empty().then(|| {
         // Without a header of its own, what is missing in the top table is missing at its first line.
         let first = source.text.find('\n').unwrap_or(source.text.len());
-        read(Table { at: start.at(0..first), log, name: String::new(), content: table.get_ref(), asked: RefCell::default() })
+        read(Table {
+            at: start.at(0..first),
+            log,
+            name: String::new(),
+            content: table.get_ref(),
+            asked: RefCell::default(),
+            missing: RefCell::default(),
+        })
     })
 }
 
@@ -56,6 +63,7 @@ pub struct Table<'a> {
     name: String,
     content: &'a DeTable<'a>,
     asked: RefCell<Vec<&'static str>>,
+    missing: RefCell<Vec<(&'static str, Problem)>>,
 }
 
 /// A value that is being read.
@@ -98,10 +106,11 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Says that a key is missing.
-    pub fn missing(&self, key: &str, help: &str) {
+    /// Says that a key is missing, unless it turns out to be misspelt.
+    fn missing(&self, key: &'static str, help: &str) {
         let message = format!("`{}` is missing", self.path(key));
-        self.log.add(Problem::new(&self.at, message, format!("`{key}` belongs here")).help(help));
+        let problem = Problem::new(&self.at, message, format!("`{key}` belongs here")).help(help);
+        self.missing.borrow_mut().push((key, problem));
     }
 
     /// A table that need not be there.
@@ -135,14 +144,25 @@ impl<'a> Table<'a> {
         self.entries(key).into_iter().filter_map(|(name, cell)| cell.table().map(|table| (name, table))).collect()
     }
 
-    /// Reports the keys that nobody asked for.
+    /// Reports the keys that nobody asked for, and those that are missing.
     pub fn finish(self) {
-        let asked = self.asked.borrow();
-        for (key, _) in self.content.iter().filter(|(key, _)| !asked.iter().any(|asked| *asked == key.get_ref().as_ref())) {
+        let (asked, mut missing) = (self.asked.borrow(), self.missing.into_inner());
+        for (key, _) in
+            self.content.iter().filter(|(key, _)| !asked.iter().any(|asked| *asked == key.get_ref().as_ref()))
+        {
             let (name, place) = (key.get_ref(), if self.name.is_empty() { "this file" } else { &self.name });
-            let problem = Problem::new(&self.at.at(key.span()), format!("unknown key `{name}` in {place}"), "not a key of this table");
-            self.log.add(problem.help(suggest(name, asked.iter().copied(), "keys of this table")));
+            let problem = Problem::new(
+                &self.at.at(key.span()),
+                format!("unknown key `{name}` in {place}"),
+                "not a key of this table",
+            );
+            let absent = asked.iter().copied().filter(|asked| !self.content.contains_key(*asked));
+            let meant = nearest(name, absent);
+            missing.retain(|(key, _)| Some(*key) != meant);
+            let all = || suggest(name, asked.iter().copied(), "keys of this table");
+            self.log.add(problem.help(meant.map_or_else(all, |key| format!("did you mean `{key}`?"))));
         }
+        missing.into_iter().for_each(|(_, problem)| self.log.add(problem));
     }
 }
 
@@ -155,9 +175,14 @@ impl<'a> Cell<'a> {
     /// The value as a table.
     pub fn table(self) -> Option<Table<'a>> {
         match self.value {
-            DeValue::Table(content) => {
-                Some(Table { at: self.at, log: self.log, name: self.name, content, asked: RefCell::default() })
-            }
+            DeValue::Table(content) => Some(Table {
+                at: self.at,
+                log: self.log,
+                name: self.name,
+                content,
+                asked: RefCell::default(),
+                missing: RefCell::default(),
+            }),
             _ => {
                 self.wrong("a table");
                 None
@@ -198,13 +223,21 @@ impl<'a> Cell<'a> {
             DeValue::Array(_) => "a list",
             DeValue::Table(_) => "a table",
         };
-        self.refuse(format!("`{}` must be {what}", self.name), format!("this is {found}"), "");
+        let help = match what {
+            "text" => "write it in quotes, like \"net\"",
+            "a whole number" => "write it without quotes, like 3 or 0x10",
+            "true or false" => "write true or false, without quotes",
+            "a list" => "write it in brackets, like [\"stats\"]",
+            "a table" => "write it with keys, like { size = \"4 KiB\" } or under a header of its own",
+            "a size" => SIZE_HELP,
+            _ => "see docs/architecture.md",
+        };
+        self.refuse(format!("`{}` must be {what}", self.name), format!("this is {found}"), help);
     }
 
     /// Reports a problem with the value.
     pub fn refuse(&self, message: impl Into<String>, label: impl Into<String>, help: impl Into<String>) {
-        let (problem, help) = (Problem::new(&self.at, message, label), help.into());
-        self.log.add(if help.is_empty() { problem } else { problem.help(help) });
+        self.log.add(Problem::new(&self.at, message, label).help(help));
     }
 }
 
@@ -246,7 +279,11 @@ impl Read for i64 {
         };
         let value = i64::from_str_radix(integer.as_str(), integer.radix()).ok();
         if value.is_none() {
-            cell.refuse(format!("`{}` is too large", cell.name), "this number has more than 63 bits", "");
+            cell.refuse(
+                format!("`{}` is too large", cell.name),
+                "this number has more than 63 bits",
+                "a whole number below 0x8000_0000_0000_0000",
+            );
         }
         value
     }
@@ -258,7 +295,11 @@ fn unsigned(cell: &Cell<'_>, max: i64) -> Option<i64> {
     if (0..=max).contains(&value) {
         return Some(value);
     }
-    cell.refuse(format!("`{}` is out of range", cell.name), format!("must be from 0 to {max}"), "");
+    cell.refuse(
+        format!("`{}` is out of range", cell.name),
+        "no such number",
+        format!("a whole number from 0 to {max}"),
+    );
     None
 }
 
@@ -309,18 +350,23 @@ impl Read for OneOrMore {
     }
 }
 
+const SIZE_HELP: &str = "write a size as \"16 KiB\", \"2 MiB\" or as a number of bytes";
+
 /// Bytes, written as `"16 KiB"` or as a number.
 pub struct Size(pub u64);
 
 impl Read for Size {
     fn read(cell: &Cell<'_>) -> Option<Self> {
-        const HELP: &str = "write a size as \"16 KiB\", \"2 MiB\" or as a number of bytes";
         match cell.value {
             DeValue::Integer(_) => u64::read(cell).map(Self),
             DeValue::String(text) => {
                 let size = value::size(text);
                 if size.is_none() {
-                    cell.refuse(format!("`{}` is not a size", cell.name), "a number and B, KiB, MiB or GiB belongs here", HELP);
+                    cell.refuse(
+                        format!("`{}` is not a size", cell.name),
+                        "a number and B, KiB, MiB or GiB belongs here",
+                        SIZE_HELP,
+                    );
                 }
                 size.map(Self)
             }
@@ -372,8 +418,8 @@ impl Read for Raw {
 pub fn one_of<'k>(log: &Log, text: &At<String>, what: &str, known: &[&'k str]) -> Option<&'k str> {
     let found = known.iter().copied().find(|name| *name == text.value);
     if found.is_none() {
-        let problem = Problem::new(&text.at, format!("unknown {what} `{}`", text.value), format!("not a {what}"));
-        log.add(problem.help(format!("known: {}", list(known))));
+        let problem = Problem::new(&text.at, format!("unknown {what} `{}`", text.value), format!("no such {what}"));
+        log.add(problem.help(suggest(&text.value, known.iter().copied(), "known")));
     }
     found
 }

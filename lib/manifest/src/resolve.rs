@@ -64,6 +64,13 @@ enum Target {
     Unknown,
 }
 
+/// False if board.toml names a wrong driver for the role of a task; nothing else about that task can be right then.
+fn drives_role(task: &AppTask, manifest: &TaskManifest, file: &BoardFile) -> bool {
+    let peripheral = task.role.as_ref().and_then(|role| file.board.roles.get(&role.value));
+    let peripheral = peripheral.and_then(|name| file.board.peripherals.get(&name.value));
+    peripheral.is_none_or(|peripheral| manifest.peripherals.iter().any(|decl| decl.kind.value == peripheral.kind))
+}
+
 /// The position of a supervisor's notification for faults; `None` if the task is none.
 fn fault_bit(manifest: &TaskManifest) -> Option<usize> {
     manifest.privileges.iter().any(|name| name.value == "supervise").then_some(())?;
@@ -75,7 +82,10 @@ pub fn resolve(input: Input<'_>, log: &Log) -> Option<System> {
     let members = input.members.iter().map(|(app, package)| Member {
         app,
         package: package.as_deref().unwrap_or_default(),
-        manifest: package.as_ref().and_then(|package| input.manifests.get(package)?.as_ref()),
+        manifest: package
+            .as_ref()
+            .and_then(|package| input.manifests.get(package)?.as_ref())
+            .filter(|manifest| drives_role(app, manifest, &input.board)),
     });
     let resolver = Resolver {
         log,
@@ -88,7 +98,8 @@ pub fn resolve(input: Input<'_>, log: &Log) -> Option<System> {
     limit(log, input.members.iter().map(|(task, _)| &task.name), MAX_TASKS, "tasks in one image");
     let devices = resolver.devices(input.manifests);
     let windows = resolver.windows();
-    let tasks: Vec<Option<Task>> = (0..resolver.members.len()).map(|index| resolver.task(index, &devices, &windows)).collect();
+    let tasks: Vec<Option<Task>> =
+        (0..resolver.members.len()).map(|index| resolver.task(index, &devices, &windows)).collect();
     resolver.check_overrides();
     let supervisor = resolver.supervisor();
     resolver.check_idle();
@@ -129,7 +140,7 @@ impl Resolver<'_> {
         let peripherals = devices.peripherals[index].clone();
         self.check_memory(index, manifest, peripherals.len(), windows);
         let stack = app.stack.clone().or_else(|| manifest.stack.clone());
-        if stack.is_none() && self.log.is_empty() {
+        if stack.is_none() && !app.bad_stack {
             let help = format!("give it in tasks/{}/task.toml, or here: stack = \"4 KiB\"", member.package);
             let message = format!("the task `{}` has no stack", app.name.value);
             self.log.add(Problem::new(&app.name.at, message, "`stack` is missing").help(help));
@@ -163,20 +174,26 @@ impl Resolver<'_> {
 
     /// What the task may ask of the kernel: exactly what its author says it needs, granted by the application.
     fn privileges(&self, app: &AppTask, manifest: &TaskManifest) -> Privileges {
-        let granted: Vec<_> = app.privileges.iter().filter_map(|name| privilege(self.log, name)).collect();
+        let Some(names) = &app.privileges else { return Privileges::empty() };
+        let granted: Vec<_> = names.iter().filter_map(|name| privilege(self.log, name)).collect();
         for name in granted.iter().filter(|name| !manifest.privileges.iter().any(|needed| needed.value == name.value)) {
             let message = format!("`{}` does not ask for the privilege `{}`", app.name.value, name.value);
             let needed: Vec<&str> = manifest.privileges.iter().map(|needed| needed.value).collect();
-            let help = if needed.is_empty() { "its task.toml names none".to_owned() } else { format!("its task.toml names {}", list(&needed)) };
+            let help = if needed.is_empty() {
+                "its task.toml names none".to_owned()
+            } else {
+                format!("its task.toml names {}", list(&needed))
+            };
             self.log.add(Problem::new(&name.at, message, "granted for nothing").help(help));
         }
         let refused: Vec<&str> = manifest
             .privileges
             .iter()
-            .filter(|needed| !app.privileges.iter().any(|name| name.value == needed.value))
+            .filter(|needed| !names.iter().any(|name| name.value == needed.value))
             .map(|needed| needed.value)
             .collect();
-        if !refused.is_empty() {
+        // One that is unknown may be meant for one that is refused.
+        if !refused.is_empty() && granted.len() == names.len() {
             let message = format!("the task `{}` needs {}", app.name.value, list(&refused));
             let all: Vec<String> = manifest.privileges.iter().map(|needed| format!("\"{}\"", needed.value)).collect();
             let help = format!("if it may have that, write: privileges = [{}]", all.join(", "));
@@ -207,7 +224,8 @@ impl Resolver<'_> {
                 let name = &other.app.name.value;
                 let message = format!("the supervisor `{}` is not above `{name}`", supervisor.name.value);
                 let problem = Problem::new(&priority.at, message, format!("`{name}` could keep it from running"));
-                let problem = other.app.priority.iter().fold(problem, |problem, at| problem.also(&at.at, "as high, or higher"));
+                let problem =
+                    other.app.priority.iter().fold(problem, |problem, at| problem.also(&at.at, "as high, or higher"));
                 self.log.add(problem.help("only the supervisor has priority 0"));
             }
         }
@@ -247,23 +265,36 @@ impl Resolver<'_> {
             if let Some(at) = other.app.priority.as_ref().filter(|at| at.value >= priority.value) {
                 let name = &other.app.name.value;
                 let message = format!("`{name}` would never run: it is not above the idle task");
-                let problem = Problem::new(&at.at, message, format!("priority {}", at.value)).also(&priority.at, "the idle task's");
+                let problem = Problem::new(&at.at, message, format!("priority {}", at.value))
+                    .also(&priority.at, "the idle task's");
                 self.log.add(problem.help(format!("give the idle task a larger number than {}", at.value)));
             }
         }
     }
 
     /// Checks what takes a place in the lists of the kernel's table and the configuration page.
-    fn check_memory(&self, index: usize, manifest: &TaskManifest, peripherals: usize, windows: &[crate::system::Window]) {
+    fn check_memory(
+        &self,
+        index: usize,
+        manifest: &TaskManifest,
+        peripherals: usize,
+        windows: &[crate::system::Window],
+    ) {
         let task = &self.members[index].app.name;
         let windows: Vec<_> = windows.iter().filter(|window| window.owner == index || window.peer == index).collect();
         let named = manifest.memory.len() + windows.len();
         // Code, constants, configuration page, variables, stack.
         let regions = 5 + named + peripherals;
         if named > 12 || regions > abi::image::MAX_REGIONS {
-            let label = format!("{} memories, {} windows, {peripherals} peripherals", manifest.memory.len(), windows.len());
-            let help = format!("at most 12 memories and windows, and with peripherals at most {}", abi::image::MAX_REGIONS - 5);
-            self.log.add(Problem::new(&task.at, format!("the task `{}` has too many regions", task.value), label).help(help));
+            let label =
+                format!("{} memories, {} windows, {peripherals} peripherals", manifest.memory.len(), windows.len());
+            let help = format!(
+                "at most 12 memories and windows, and with peripherals at most {}",
+                abi::image::MAX_REGIONS - 5
+            );
+            self.log.add(
+                Problem::new(&task.at, format!("the task `{}` has too many regions", task.value), label).help(help),
+            );
         }
         for window in windows {
             let other = &self.members[if window.owner == index { window.peer } else { window.owner }].app.name.value;
@@ -279,7 +310,8 @@ impl Resolver<'_> {
     fn unknown(&self, name: &At<String>, what: &str, known: Vec<&str>, package: &str) {
         let message = format!("unknown {what} `{}`", name.value);
         let label = format!("tasks/{package}/task.toml declares none of this name");
-        let help = if known.is_empty() { format!("it declares no {what}") } else { suggest(&name.value, known, &format!("declared {what}s")) };
+        let help =
+            if known.is_empty() { format!("it declares no {what}") } else { suggest(&name.value, known, "declared") };
         self.log.add(Problem::new(&name.at, message, label).help(help));
     }
 

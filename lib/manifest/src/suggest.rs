@@ -3,14 +3,18 @@
 /// Help for a name that is not among `known`: the nearest one, or all of them.
 pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, what: &str) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    let nearest = known.iter().map(|&candidate| (distance(name, candidate), candidate)).min();
-    match nearest {
-        None => format!("there is no {what}"),
-        Some((distance, candidate)) if distance <= 1 + candidate.len() / 4 || alike(name, candidate) => {
-            format!("did you mean `{candidate}`?")
-        }
-        _ => format!("{what}: {}", list(&known)),
+    match nearest(name, known.iter().copied()) {
+        Some(candidate) => format!("did you mean `{candidate}`?"),
+        None if known.is_empty() => format!("there are no {what}"),
+        None => format!("{what}: {}", list(&known)),
     }
+}
+
+/// The name that was probably meant.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let near = known.into_iter().map(|candidate| (distance(name, candidate), candidate));
+    let near = near.filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 4 || alike(name, candidate));
+    near.min().map(|(_, candidate)| candidate)
 }
 
 /// Names in backticks, with commas.
@@ -48,7 +52,8 @@ mod tests {
 
     #[test]
     fn distances() {
-        for (from, to, expected) in [("", "", 0), ("", "abc", 3), ("net", "ent", 1), ("uart0", "uart1", 1), ("mac", "net", 3)]
+        for (from, to, expected) in
+            [("", "", 0), ("", "abc", 3), ("net", "ent", 1), ("uart0", "uart1", 1), ("mac", "net", 3)]
         {
             assert_eq!(distance(from, to), expected, "{from} {to}");
             assert_eq!(distance(to, from), expected, "{to} {from}");
@@ -60,6 +65,6 @@ mod tests {
         assert_eq!(suggest("prio", ["stack", "priority"], "keys"), "did you mean `priority`?");
         assert_eq!(suggest("ent", ["net", "mac"], "tasks"), "did you mean `net`?");
         assert_eq!(suggest("zebra", ["net", "mac"], "tasks"), "tasks: `net`, `mac`");
-        assert_eq!(suggest("zebra", [], "task"), "there is no task");
+        assert_eq!(suggest("zebra", [], "tasks"), "there are no tasks");
     }
 }

@@ -98,7 +98,8 @@ impl Plan {
             MemoryAccess::Cached => (*span, data),
             MemoryAccess::Uncached => (*span, data | Access::UNCACHED),
         });
-        let registers = decl.peripherals.iter().map(|own| (Span { base: own.base, size: own.size }, data | Access::DEVICE));
+        let registers =
+            decl.peripherals.iter().map(|own| (Span { base: own.base, size: own.size }, data | Access::DEVICE));
         let regions = own.into_iter().chain(windows).chain(memory).chain(registers);
         let regions = regions.filter(|(span, _)| span.size > 0);
         bounded(regions.map(|(span, access)| Region { base: span.base, size: span.size, access }))
@@ -120,8 +121,10 @@ impl Plan {
     pub fn task_config(&self, system: &System, task: usize) -> TaskConfig {
         let decl = &system.tasks[task];
         let registers = decl.peripherals.iter();
-        let memory = decl.memory.iter().zip(&self.tasks[task].memory).map(|(memory, span)| (memory.name.as_str(), *span));
-        let windows = self.windows_of(system, task).map(|(other, span)| (system.tasks[other].name.value.as_str(), span));
+        let memory =
+            decl.memory.iter().zip(&self.tasks[task].memory).map(|(memory, span)| (memory.name.as_str(), *span));
+        let windows =
+            self.windows_of(system, task).map(|(other, span)| (system.tasks[other].name.value.as_str(), span));
         let all = if decl.privileges.contains(Privileges::STATS) { &system.tasks[..] } else { &[] };
         TaskConfig {
             name: name(&decl.name.value),

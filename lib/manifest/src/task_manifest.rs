@@ -42,6 +42,7 @@ pub struct TaskManifest {
 #[derive(Debug)]
 pub struct SlotDecl {
     pub name: At<String>,
+    /// What the called task must serve; without it any task will do.
     pub interface: Option<At<String>>,
     pub optional: bool,
 }
@@ -96,6 +97,7 @@ pub fn read(source: &Arc<Source>, log: &Log) -> Option<TaskManifest> {
 }
 
 fn read_table(table: Table<'_>, log: &Log) -> Option<TaskManifest> {
+    let problems = log.len();
     let description = table.required::<String>("description", "say in one line what the task is for");
     let stack = table.optional::<Size>("stack").and_then(|size| check_stack(log, size));
     let floating_point = table.optional("floating-point").is_none_or(|value: At<bool>| value.value);
@@ -103,7 +105,8 @@ fn read_table(table: Table<'_>, log: &Log) -> Option<TaskManifest> {
     let privileges = privileges.iter().filter_map(|name| privilege(log, name)).collect();
     let notifications = texts(log, &table, "notifications", "notification");
     limit(log, &notifications, 16, "notifications of one task");
-    let slots = table.tables("slots").into_iter().filter_map(|(name, table)| slot(log, name, table)).collect::<Vec<_>>();
+    let slots =
+        table.tables("slots").into_iter().filter_map(|(name, table)| slot(log, name, table)).collect::<Vec<_>>();
     let serves = table.optional::<Vec<At<String>>>("serves");
     let serves = serves.map(|names| names.value.into_iter().map(|name| name.value).collect());
     let notifies = texts(log, &table, "notifies", "notify");
@@ -120,6 +123,8 @@ fn read_table(table: Table<'_>, log: &Log) -> Option<TaskManifest> {
     limit(log, config.iter().map(|decl| &decl.name), 16, "keys of one `config` table");
     limit(log, peripherals.iter().map(|decl| &decl.name), 4, "peripherals of one task");
     table.finish();
+    // What is left out because it is wrong would be missed elsewhere, and reported once more.
+    (log.len() == problems).then_some(())?;
     Some(TaskManifest {
         description: description?.value,
         stack,
@@ -156,14 +161,15 @@ fn texts(log: &Log, table: &Table<'_>, key: &'static str, what: &str) -> Vec<At<
 }
 
 fn slot(log: &Log, name: At<String>, table: Table<'_>) -> Option<SlotDecl> {
-    let interface = table.required("interface", "name the interface through which the task is called, as in { interface = \"net\" }");
+    let interface = table.optional("interface");
     let optional = table.optional("optional").is_some_and(|value: At<bool>| value.value);
     table.finish();
     check_name(log, &name, "slot").then_some(SlotDecl { name, interface, optional })
 }
 
 fn peripheral(log: &Log, name: At<String>, table: Table<'_>, notifications: &[At<String>]) -> Option<PeripheralDecl> {
-    let kind = table.required("kind", "the kind must be that of a peripheral in board.toml, as in { kind = \"cadence-gem\" }");
+    let kind =
+        table.required("kind", "the kind must be that of a peripheral in board.toml, as in { kind = \"cadence-gem\" }");
     let interrupt = table.optional("interrupt");
     if let Some(interrupt) = &interrupt {
         check_own(log, interrupt, notifications);
@@ -220,7 +226,7 @@ fn config(log: &Log, name: At<String>, table: Table<'_>) -> Option<ConfigDecl> {
     if let Some(default) = default {
         match decl.value(&default) {
             Ok(value) => decl.default = Some(value),
-            Err(problem) => log.add(problem),
+            Err(problem) => log.add(*problem),
         }
     }
     check_name(log, &decl.name, "config key").then_some(decl)
@@ -253,9 +259,10 @@ impl ConfigDecl {
     ///
     /// # Errors
     /// If it is of another type or out of range.
-    pub fn value(&self, raw: &At<Raw>) -> Result<Value, Problem> {
+    pub fn value(&self, raw: &At<Raw>) -> Result<Value, Box<Problem>> {
         let name = &self.name.value;
-        let refuse = |label: String| Problem::new(&raw.at, format!("bad value for `{name}`"), label).help(self.example());
+        let refuse =
+            |label: String| Problem::new(&raw.at, format!("bad value for `{name}`"), label).help(self.example());
         if let Raw::Text(text) = &raw.value
             && self.words.contains(text)
         {
@@ -272,7 +279,9 @@ impl ConfigDecl {
                 text_value(text).ok_or_else(|| refuse("longer than 64 bytes".to_owned()))
             }
             (ConfigType::Text { .. }, Raw::Text(_)) => Err(refuse("not one of the allowed words".to_owned())),
-            (ConfigType::MacAddress, Raw::Text(text)) => value::mac_address(text).map(|value| bytes(&value)).map_err(refuse),
+            (ConfigType::MacAddress, Raw::Text(text)) => {
+                value::mac_address(text).map(|value| bytes(&value)).map_err(refuse)
+            }
             (ConfigType::Ipv4, Raw::Text(text)) => value::ipv4(text).map(|value| bytes(&value)).map_err(refuse),
             (ConfigType::Ipv4Prefix, Raw::Text(text)) => {
                 value::ipv4_prefix(text).map(|value| bytes(&value)).map_err(refuse)
@@ -295,7 +304,9 @@ impl ConfigDecl {
             }
             ConfigType::MacAddress => "a MAC address of one interface, like \"02:00:00:12:34:56\"".to_owned(),
             ConfigType::Ipv4 => "an IPv4 address, like \"10.0.2.2\"".to_owned(),
-            ConfigType::Ipv4Prefix => "an IPv4 address and the length of its network's prefix, like \"10.0.2.15/24\"".to_owned(),
+            ConfigType::Ipv4Prefix => {
+                "an IPv4 address and the length of its network's prefix, like \"10.0.2.15/24\"".to_owned()
+            }
         };
         let words: Vec<String> = self.words.iter().map(|word| format!(", or \"{word}\"")).collect();
         format!("`{}` is {kind}{}", self.name.value, words.concat())

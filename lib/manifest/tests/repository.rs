@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use abi::config::Value;
 use manifest::{ImageKind, Overrides, Sizes, System, load, plan};
 use miette::{GraphicalReportHandler, GraphicalTheme};
 
@@ -27,4 +28,33 @@ fn both_images_load_and_can_be_planned() {
         assert_eq!(plan.map.overlap(), None);
         assert_eq!(system.tasks[system.supervisor.0].package, "supervisor");
     }
+}
+
+#[test]
+fn the_command_line_beats_the_files() {
+    let overrides = Overrides {
+        address: Some("192.168.7.2/24".to_owned()),
+        gateway: Some([192, 168, 7, 1].into()),
+        mac: Some([2, 0, 0, 0x12, 0x34, 0x56]),
+    };
+    let system = system(ImageKind::Normal, &overrides);
+    let value = |task: &str, key: &str| {
+        let task = system.tasks.iter().find(|other| other.name.value == task).expect("a task");
+        task.values.iter().find(|(other, _)| other == key).map(|(_, value)| value.clone())
+    };
+    let bytes = |bytes: &[u8]| Some(Value::Bytes(bytes.iter().copied().collect()));
+    assert_eq!(value("net", "address"), bytes(&[192, 168, 7, 2, 24]));
+    assert_eq!(value("net", "gateway"), bytes(&[192, 168, 7, 1]));
+    assert_eq!(value("mac", "mac"), bytes(&[2, 0, 0, 0x12, 0x34, 0x56]));
+    // The emulator's PHY, as board.toml says.
+    assert_eq!(value("mac", "phy"), Some(Value::Integer(23)));
+}
+
+#[test]
+fn the_board_is_listed() {
+    let boards = manifest::boards(&root()).expect("good boards");
+    assert!(
+        boards.iter().any(|(name, description)| name == "zcu102" && description.contains("Cortex-A53")),
+        "{boards:?}"
+    );
 }

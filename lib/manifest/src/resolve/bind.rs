@@ -29,7 +29,8 @@ impl Resolver<'_> {
         let bound = task.slots.iter().find(|(name, _)| name.value == decl.name.value);
         let Some((_, target)) = bound else {
             if !decl.optional {
-                let interface = decl.interface.as_ref().map_or(String::new(), |name| format!(" that serves `{}`", name.value));
+                let interface =
+                    decl.interface.as_ref().map_or(String::new(), |name| format!(" that serves `{}`", name.value));
                 let help = format!("name a task{interface}: task-slots = {{ {} = \"...\" }}", decl.name.value);
                 let message = format!("the slot `{}` of `{}` is unbound", decl.name.value, task.name.value);
                 self.log.add(Problem::new(&task.name.at, message, "this task calls somebody").help(help));
@@ -41,7 +42,8 @@ impl Resolver<'_> {
             Target::Absent if decl.optional => None,
             Target::Absent => {
                 let image = self.image.name();
-                let message = format!("`{}` is not in the image `{image}`, but `{}` calls it", target.value, task.name.value);
+                let message =
+                    format!("`{}` is not in the image `{image}`, but `{}` calls it", target.value, task.name.value);
                 let help = format!("add it: [images.{image}] add = [\"{}\"]; or leave out both", target.value);
                 self.log.add(Problem::new(&target.at, message, "missing in this image").help(help));
                 None
@@ -58,7 +60,9 @@ impl Resolver<'_> {
         let (caller, server) = (self.members[from].app, self.members[to].app);
         if from == to {
             let message = format!("the slot `{}` of `{}` leads to itself", decl.name.value, caller.name.value);
-            self.log.add(Problem::new(&target.at, message, "a task that calls itself waits for ever").help("name another task"));
+            self.log.add(
+                Problem::new(&target.at, message, "a task that calls itself waits for ever").help("name another task"),
+            );
             return;
         }
         if self.members[from].manifest.and_then(super::fault_bit).is_some() {
@@ -70,8 +74,14 @@ impl Resolver<'_> {
         if let (Some(own), Some(other)) = (&caller.priority, &server.priority)
             && other.value >= own.value
         {
-            let message = format!("`{}` (priority {}) may not send to `{}` (priority {})", caller.name.value, own.value, server.name.value, other.value);
-            let help = format!("a task sends only to tasks of higher priority, with a smaller number: give `{}` a number below {}, or `{}` one above {}", server.name.value, own.value, caller.name.value, other.value);
+            let message = format!(
+                "`{}` (priority {}) may not send to `{}` (priority {})",
+                caller.name.value, own.value, server.name.value, other.value
+            );
+            let help = format!(
+                "a task sends only to tasks of higher priority, with a smaller number: give `{}` a number below {}, or `{}` one above {}",
+                server.name.value, own.value, caller.name.value, other.value
+            );
             let problem = Problem::new(&target.at, message, "a send against the order of priorities");
             self.log.add(problem.also(&own.at, "the caller's").also(&other.at, "the server's").help(help));
         }
@@ -81,8 +91,16 @@ impl Resolver<'_> {
         {
             let serves: Vec<&str> = serves.iter().map(String::as_str).collect();
             let message = format!("`{}` does not serve `{}`", server.name.value, interface.value);
-            let help = if serves.is_empty() { "it serves nothing".to_owned() } else { format!("it serves {}", list(&serves)) };
-            self.log.add(Problem::new(&target.at, message, format!("the slot `{}` expects `{}`", decl.name.value, interface.value)).help(help));
+            let help =
+                if serves.is_empty() { "it serves nothing".to_owned() } else { format!("it serves {}", list(&serves)) };
+            self.log.add(
+                Problem::new(
+                    &target.at,
+                    message,
+                    format!("the slot `{}` expects `{}`", decl.name.value, interface.value),
+                )
+                .help(help),
+            );
         }
     }
 
@@ -99,7 +117,10 @@ impl Resolver<'_> {
         for decl in &manifest.notifies {
             let Some((_, targets)) = member.app.notifies.iter().find(|(name, _)| name.value == decl.value) else {
                 let message = format!("the notify `{}` of `{}` is unbound", decl.value, member.app.name.value);
-                let help = format!("name who is told: notifies = {{ {} = \"TASK.NOTIFICATION\" }}, or [] for nobody", decl.value);
+                let help = format!(
+                    "name who is told: notifies = {{ {} = \"TASK.NOTIFICATION\" }}, or [] for nobody",
+                    decl.value
+                );
                 self.log.add(Problem::new(&member.app.name.at, message, "this task posts a notification").help(help));
                 continue;
             };
@@ -114,7 +135,9 @@ impl Resolver<'_> {
         }
         if notifies.len() > MOST {
             let message = format!("the task `{}` posts {} notifications", member.app.name.value, notifies.len());
-            self.log.add(Problem::new(&member.app.name.at, message, "too many").help(format!("at most {MOST} are possible")));
+            self.log.add(
+                Problem::new(&member.app.name.at, message, "too many").help(format!("at most {MOST} are possible")),
+            );
         }
         notifies
     }
@@ -123,14 +146,20 @@ impl Resolver<'_> {
     fn notification(&self, from: usize, target: &At<String>) -> Option<(usize, u32)> {
         let Some((task, bit)) = target.value.split_once('.') else {
             let message = format!("`{}` names no notification", target.value);
-            self.log.add(Problem::new(&target.at, message, "a dot is missing").help("write TASK.NOTIFICATION, like \"net.frames\""));
+            self.log.add(
+                Problem::new(&target.at, message, "a dot is missing")
+                    .help("write TASK.NOTIFICATION, like \"net.frames\""),
+            );
             return None;
         };
         let task = At { value: task.to_owned(), at: target.at.clone() };
         let Target::Task(to) = self.find(&task) else { return None };
         if to == from {
             let message = format!("`{}` notifies itself", task.value);
-            self.log.add(Problem::new(&target.at, message, "not another task").help("a task may always post to itself, without an entry here"));
+            self.log.add(
+                Problem::new(&target.at, message, "not another task")
+                    .help("a task may always post to itself, without an entry here"),
+            );
             return None;
         }
         let notifications = &self.members[to].manifest?.notifications;
@@ -152,14 +181,22 @@ impl Resolver<'_> {
                 let Target::Task(peer) = self.find(name) else { continue };
                 if peer == owner {
                     let message = format!("`{}` has a window to itself", name.value);
-                    self.log.add(Problem::new(&name.at, message, "not another task").help("memory of its own is declared under [memory] in task.toml"));
+                    self.log.add(
+                        Problem::new(&name.at, message, "not another task")
+                            .help("memory of its own is declared under [memory] in task.toml"),
+                    );
                     continue;
                 }
                 if windows.iter().any(|other| other.owner == peer && other.peer == owner) {
                     let (one, other) = (&member.app.name.value, &name.value);
                     let message = format!("`{one}` and `{other}` share two windows");
-                    let problem = Problem::new(&name.at, message, "the second one").also(self.place(peer), "the first one is here");
-                    self.log.add(problem.help("tasks find a window by the other's name: declare one of them, large enough for both"));
+                    let problem = Problem::new(&name.at, message, "the second one")
+                        .also(self.place(peer), "the first one is here");
+                    self.log.add(
+                        problem.help(
+                            "tasks find a window by the other's name: declare one of them, large enough for both",
+                        ),
+                    );
                     continue;
                 }
                 windows.push(Window { owner, peer, size: size.clone() });

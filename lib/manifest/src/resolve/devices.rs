@@ -54,7 +54,10 @@ impl Resolver<'_> {
         }
         if devices.interrupts.len() > MAX_IRQS {
             let label = format!("{} interrupts", devices.interrupts.len());
-            self.log.add(Problem::new(&self.app.at, "too many interrupts", label).help(format!("at most {MAX_IRQS} are possible")));
+            self.log.add(
+                Problem::new(&self.app.at, "too many interrupts", label)
+                    .help(format!("at most {MAX_IRQS} are possible")),
+            );
         }
         devices.pools = self.pools(&devices.peripherals);
         devices
@@ -118,7 +121,11 @@ impl Resolver<'_> {
         let help = if fitting.is_empty() {
             format!("the board `{}` has no such peripheral", self.board.board.name)
         } else {
-            format!("name its `role`, or bind it: peripherals = {{ {} = \"...\" }}; fitting: {}", decl.name.value, list(&fitting))
+            format!(
+                "name its `role`, or bind it: peripherals = {{ {} = \"...\" }}; fitting: {}",
+                decl.name.value,
+                list(&fitting)
+            )
         };
         Problem::new(&task.name.at, message, format!("`{}` is unbound", decl.name.value)).help(help)
     }
@@ -134,8 +141,13 @@ impl Resolver<'_> {
         if peripheral.kind != decl.kind.value {
             let fitting = peripherals.iter().filter(|(_, other)| other.kind == decl.kind.value);
             let fitting: Vec<&str> = fitting.map(|(name, _)| name.as_str()).collect();
-            let message = format!("`{}` is a `{}`, and the driver is for a `{}`", target.value, peripheral.kind, decl.kind.value);
-            let help = if fitting.is_empty() { "the board has none of that kind".to_owned() } else { format!("of that kind: {}", list(&fitting)) };
+            let message =
+                format!("`{}` is a `{}`, and the driver is for a `{}`", target.value, peripheral.kind, decl.kind.value);
+            let help = if fitting.is_empty() {
+                "the board has none of that kind".to_owned()
+            } else {
+                format!("of that kind: {}", list(&fitting))
+            };
             self.log.add(Problem::new(&target.at, message, "the kinds do not match").help(help));
             return false;
         }
@@ -144,18 +156,33 @@ impl Resolver<'_> {
 
     fn taken_twice(&self, name: &At<String>, peripheral: &BoardPeripheral, first: usize, second: usize) -> Problem {
         let (one, other) = (&self.members[first].app.name.value, &self.members[second].app.name.value);
-        let interrupt = peripheral.interrupt.as_ref().map_or(String::new(), |number| format!(" and its interrupt {}", number.value));
+        let what = match &peripheral.interrupt {
+            Some(number) => format!("`{}` and its interrupt {} are", name.value, number.value),
+            None => format!("`{}` is", name.value),
+        };
         let who = if first == second { format!("twice by `{one}`") } else { format!("by `{one}` and by `{other}`") };
-        let message = format!("`{}`{interrupt} is taken {who}", name.value);
-        Problem::new(&name.at, message, "taken again here").also(self.place(first), "taken by this task").help("a peripheral has one driver")
+        let message = format!("{what} taken {who}");
+        Problem::new(&name.at, message, "taken again here")
+            .also(self.place(first), "taken by this task")
+            .help("a peripheral has one driver")
     }
 
-    fn interrupt(&self, task: usize, decl: &PeripheralDecl, peripheral: &BoardPeripheral, name: &At<String>) -> Option<Interrupt> {
+    fn interrupt(
+        &self,
+        task: usize,
+        decl: &PeripheralDecl,
+        peripheral: &BoardPeripheral,
+        name: &At<String>,
+    ) -> Option<Interrupt> {
         let notification = decl.interrupt.as_ref()?;
         let Some(number) = &peripheral.interrupt else {
             let member = &self.members[task];
-            let message = format!("`{}` waits for the interrupt of `{}`, which has none", member.app.name.value, name.value);
-            let help = format!("[peripherals.{}] interrupt = NUMBER in boards/{}/board.toml", name.value, self.board.board.name);
+            let message =
+                format!("`{}` waits for the interrupt of `{}`, which has none", member.app.name.value, name.value);
+            let help = format!(
+                "[peripherals.{}] interrupt = NUMBER in boards/{}/board.toml",
+                name.value, self.board.board.name
+            );
             self.log.add(Problem::new(&peripheral.at, message, "`interrupt` is missing").help(help));
             return None;
         };
@@ -174,7 +201,10 @@ impl Resolver<'_> {
                 (Some(pool), None) => {
                     let message = format!("`{}` cannot own a frame pool", member.app.name.value);
                     let label = format!("tasks/{}/task.toml has no [pool]", member.package);
-                    self.log.add(Problem::new(&pool.at, message, label).help("give the pool to the driver of a MAC; others are named in its `holders`"));
+                    self.log.add(
+                        Problem::new(&pool.at, message, label)
+                            .help("give the pool to the driver of a MAC; others are named in its `holders`"),
+                    );
                 }
                 (None, Some(_)) => {
                     let message = format!("the driver `{}` has no frame pool", member.app.name.value);
@@ -186,7 +216,10 @@ impl Resolver<'_> {
                         total += usize::from(pool.frames.value);
                         if total > MAX_FRAMES {
                             let label = format!("with these there are {total}");
-                            self.log.add(Problem::new(&pool.frames.at, "too many frames", label).help(format!("at most {MAX_FRAMES} are possible in all pools together")));
+                            self.log.add(
+                                Problem::new(&pool.frames.at, "too many frames", label)
+                                    .help(format!("at most {MAX_FRAMES} are possible in all pools together")),
+                            );
                         }
                         pools.push(pool);
                     }
@@ -200,35 +233,58 @@ impl Resolver<'_> {
     fn check_counts(&self, pools: &[Pool]) {
         if let Some(pool) = pools.get(MAX_POOLS) {
             let label = format!("{} pools", pools.len());
-            self.log.add(Problem::new(self.place(pool.owner), "too many frame pools", label).help(format!("at most {MAX_POOLS} are possible")));
+            self.log.add(
+                Problem::new(self.place(pool.owner), "too many frame pools", label)
+                    .help(format!("at most {MAX_POOLS} are possible")),
+            );
         }
         for index in 0..self.members.len() {
             let uses = |pool: &&Pool| pool.owner == index || pool.holders.iter().any(|(holder, _)| *holder == index);
             let count = pools.iter().filter(uses).count();
             if count > MAX_POOLS_PER_TASK {
                 let message = format!("`{}` may hold frames of too many pools", self.members[index].app.name.value);
-                self.log.add(Problem::new(self.place(index), message, format!("{count} pools")).help(format!("at most {MAX_POOLS_PER_TASK} are possible")));
+                self.log.add(
+                    Problem::new(self.place(index), message, format!("{count} pools"))
+                        .help(format!("at most {MAX_POOLS_PER_TASK} are possible")),
+                );
             }
         }
     }
 
-    fn pool(&self, owner: usize, app: &AppPool, decl: &PoolDecl, manifest: &TaskManifest, peripherals: &[Peripheral]) -> Option<Pool> {
+    fn pool(
+        &self,
+        owner: usize,
+        app: &AppPool,
+        decl: &PoolDecl,
+        manifest: &TaskManifest,
+        peripherals: &[Peripheral],
+    ) -> Option<Pool> {
         let task = &self.members[owner].app.name;
         let frames = app.frames.clone()?;
         if frames.value == 0 {
             let message = format!("the frame pool of `{}` is empty", task.value);
-            self.log.add(Problem::new(&frames.at, message, "no frame").help("a driver needs frames for its ring, and its clients some too: start with 512"));
+            self.log.add(
+                Problem::new(&frames.at, message, "no frame")
+                    .help("a driver needs frames for its ring, and its clients some too: start with 512"),
+            );
         }
         let holders = self.holders(owner, app, frames.value);
         let quiesce = self.quiesce(peripherals);
         if quiesce.is_empty() && !peripherals.is_empty() {
             let message = format!("nobody could stop the DMA of `{}`", task.value);
-            let help = format!("[peripherals.{}] in board.toml needs `quiesce`: the writes that make it stop using memory", peripherals[0].board_name);
-            self.log.add(Problem::new(&app.at, message, "frames of a dead driver would stay with the device").help(help));
+            let help = format!(
+                "[peripherals.{}] in board.toml needs `quiesce`: the writes that make it stop using memory",
+                peripherals[0].board_name
+            );
+            self.log
+                .add(Problem::new(&app.at, message, "frames of a dead driver would stay with the device").help(help));
         }
         if quiesce.len() > MAX_QUIESCE {
             let message = format!("the quiesce sequences of `{}` are too long together", task.value);
-            self.log.add(Problem::new(&app.at, message, format!("{} steps", quiesce.len())).help(format!("at most {MAX_QUIESCE} are possible")));
+            self.log.add(
+                Problem::new(&app.at, message, format!("{} steps", quiesce.len()))
+                    .help(format!("at most {MAX_QUIESCE} are possible")),
+            );
         }
         let bit = manifest.notifications.iter().position(|name| name.value == decl.returned.value)?;
         Some(Pool { owner, returned: 1 << bit, frames, holders, quiesce })
@@ -254,7 +310,10 @@ impl Resolver<'_> {
         }
         if holders.len() > MAX_HOLDERS {
             let label = format!("{} holders", holders.len());
-            self.log.add(Problem::new(&app.at, "too many tasks may hold frames of this pool", label).help(format!("at most {MAX_HOLDERS} are possible")));
+            self.log.add(
+                Problem::new(&app.at, "too many tasks may hold frames of this pool", label)
+                    .help(format!("at most {MAX_HOLDERS} are possible")),
+            );
         }
         holders
     }
@@ -262,7 +321,8 @@ impl Resolver<'_> {
     /// The quiesce sequences of peripherals, with addresses.
     fn quiesce(&self, peripherals: &[Peripheral]) -> Vec<Quiesce> {
         let steps = peripherals.iter().flat_map(|own| {
-            let steps = self.board.board.peripherals.get(&own.board_name).map_or(&[][..], |peripheral| &peripheral.quiesce);
+            let steps =
+                self.board.board.peripherals.get(&own.board_name).map_or(&[][..], |peripheral| &peripheral.quiesce);
             steps.iter().map(|step| match *step {
                 QuiesceStep::Write { offset, value } => Quiesce::Write { address: own.base + offset, value },
                 QuiesceStep::Poll { offset, mask, expected, tries } => {

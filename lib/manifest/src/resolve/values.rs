@@ -1,5 +1,7 @@
 //! The `config` tables: values of the command line, of app.toml and of board.toml, and defaults.
 
+use std::net::Ipv4Addr;
+
 use abi::config::Value;
 
 use super::Resolver;
@@ -21,7 +23,8 @@ impl Resolver<'_> {
     pub(super) fn values(&self, index: usize, manifest: &TaskManifest, devices: &Devices) -> Vec<(String, Value)> {
         let member = &self.members[index];
         let given = self.overrides_for(index);
-        let board = devices.peripherals[index].iter().filter_map(|own| self.board.config.get(&own.board_name)).flatten();
+        let board =
+            devices.peripherals[index].iter().filter_map(|own| self.board.config.get(&own.board_name)).flatten();
         let board: Vec<&(At<String>, At<Raw>)> = board.collect();
         for (name, _) in member.app.config.iter().chain(board.iter().copied()) {
             if !manifest.config.iter().any(|decl| decl.name.value == name.value) {
@@ -34,14 +37,17 @@ impl Resolver<'_> {
             let name = &decl.name.value;
             let given = given.iter().find(|(key, _)| key == name).map(|(_, value)| value);
             // A gateway belongs to the network of the address: with a new address the old one is void.
-            let void = given.is_none() && name == "gateway" && self.overrides.address.is_some() && (decl.default.is_some() || decl.optional);
+            let void = given.is_none()
+                && name == "gateway"
+                && self.overrides.address.is_some()
+                && (decl.default.is_some() || decl.optional);
             let written = member.app.config.iter().chain(board.iter().copied()).find(|(key, _)| key.value == *name);
             let written = written.map(|(_, value)| value).filter(|_| !void);
             let value = match given.or(written) {
                 Some(raw) => match decl.value(raw) {
                     Ok(value) => Some(value),
                     Err(problem) => {
-                        self.log.add(problem);
+                        self.log.add(*problem);
                         None
                     }
                 },
@@ -49,18 +55,50 @@ impl Resolver<'_> {
             };
             if value.is_none() && given.or(written).is_none() && !decl.optional {
                 let message = format!("`{name}` is missing in the config of `{}`", member.app.name.value);
-                let problem = Problem::new(&member.app.name.at, message, format!("tasks.{}.config.{name}", member.app.name.value));
+                let problem = Problem::new(
+                    &member.app.name.at,
+                    message,
+                    format!("tasks.{}.config.{name}", member.app.name.value),
+                );
                 self.log.add(problem.help(decl.example()));
+            }
+            if let (Some(value), Some(raw)) = (&value, given.or(written)) {
+                self.check_gateway(name, value, raw, &values);
             }
             values.extend(value.map(|value| (name.clone(), value)));
         }
         values
     }
 
+    /// Checks that a gateway is in the network of the address before it.
+    fn check_gateway(&self, name: &str, value: &Value, raw: &At<Raw>, before: &[(String, Value)]) {
+        let address = before.iter().find(|(key, _)| key == "address").map(|(_, value)| value);
+        let (Value::Bytes(gateway), Some(Value::Bytes(address))) = (value, address) else { return };
+        let (&[a, b, c, d], &[e, f, g, h, prefix], "gateway") = (gateway.as_slice(), address.as_slice(), name) else {
+            return;
+        };
+        let (gateway, own) = (Ipv4Addr::new(a, b, c, d), Ipv4Addr::new(e, f, g, h));
+        let host = u32::MAX.checked_shr(prefix.into()).unwrap_or(0);
+        if gateway.to_bits() | host != own.to_bits() | host {
+            let message = format!("the gateway {gateway} is not in the network of {own}/{prefix}");
+            self.log.add(
+                Problem::new(&raw.at, message, "out of reach")
+                    .help("give a gateway of the same network, or a shorter prefix"),
+            );
+        } else if gateway == own {
+            self.log.add(
+                Problem::new(&raw.at, "the gateway is the board itself", "the own address")
+                    .help("give another address, or leave out `gateway`"),
+            );
+        }
+    }
+
     /// What the command line says about a task's values.
     fn overrides_for(&self, index: usize) -> Vec<Entry> {
         let member = &self.members[index];
-        let has = |key: &str| member.manifest.is_some_and(|manifest| manifest.config.iter().any(|decl| decl.name.value == key));
+        let has = |key: &str| {
+            member.manifest.is_some_and(|manifest| manifest.config.iter().any(|decl| decl.name.value == key))
+        };
         let mut entries = Vec::new();
         if has("address") && has("gateway") {
             entries.extend(self.address_override());
@@ -92,7 +130,8 @@ impl Resolver<'_> {
         }
         let taken: Vec<Entry> = (0..self.members.len()).flat_map(|index| self.overrides_for(index)).collect();
         let given = [self.address_override(), self.gateway_override(), self.mac_override()];
-        for (key, value) in given.into_iter().flatten().filter(|(key, _)| !taken.iter().any(|(taken, _)| taken == key)) {
+        for (key, value) in given.into_iter().flatten().filter(|(key, _)| !taken.iter().any(|(taken, _)| taken == key))
+        {
             let known = self.members.iter().filter_map(|member| member.manifest).flat_map(|manifest| &manifest.config);
             let help = suggest(&key, known.map(|decl| decl.name.value.as_str()), "config keys");
             let message = format!("no task of this image takes `{key}`");
