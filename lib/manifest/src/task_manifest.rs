@@ -261,8 +261,10 @@ impl ConfigDecl {
     /// If it is of another type or out of range.
     pub fn value(&self, raw: &At<Raw>) -> Result<Value, Box<Problem>> {
         let name = &self.name.value;
-        let refuse =
-            |label: String| Problem::new(&raw.at, format!("bad value for `{name}`"), label).help(self.example());
+        let refuse = |label: String| {
+            let problem = Problem::new(&raw.at, format!("bad value for `{name}`"), label);
+            Box::new(problem.help(self.example()))
+        };
         if let Raw::Text(text) = &raw.value
             && self.words.contains(text)
         {
