@@ -230,15 +230,14 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
             tx_starved: false,
             recount: false,
             refused: false,
-            // The first tick looks at the link.
-            ticks: watch::LINK_TICKS - 1,
+            ticks: 0,
             failed_ticks: 0,
             stuck_ticks: 0,
             sent_seen: 0,
         }
     }
 
-    /// Finds the frames that this task holds, fills the receive ring, and starts the MAC. Then the stack must be told:
+    /// Finds the frames that this task holds, fills the receive ring, looks for the link, and starts the MAC. Then the stack must be told:
     /// frames may have come in already.
     ///
     /// # Errors
@@ -246,6 +245,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
     pub fn start(&mut self) -> Result<(), KernelError> {
         self.find_frames()?;
         while self.refill() > 0 {}
+        self.watch_link();
         self.mac.start_receiver(self.rx.address());
         self.mac.start_transmitter(self.tx.address());
         self.unmask();

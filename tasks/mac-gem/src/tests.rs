@@ -112,10 +112,7 @@ proptest! {
             run(&mut bench, step);
             bench.check_census();
         }
-        // Before it sleeps, the stack gives back what it has used up.
-        while !bench.used.is_empty() {
-            bench.exchange(0, 32, Ask { rx: 32, tx: 0 });
-        }
+        bench.give_back_all();
         bench.settle(0);
         bench.check_census();
         check_all_through(&bench);
@@ -140,6 +137,7 @@ proptest! {
         // The stack gives its stock away, so that frames are left for the ring.
         let stock = bench.stock.len();
         bench.exchange(stock.min(32), 0, Ask { rx: 32, tx: 0 });
+        bench.give_back_all();
         bench.settle(60);
         bench.check_census();
         check_all_through(&bench);
@@ -356,8 +354,6 @@ fn frames_that_were_fetched_cause_no_interrupt() {
 #[test]
 fn a_transmitter_that_does_not_move_is_restarted_after_a_second() {
     let mut bench = Bench::new(ROOMY, 1);
-    // The link comes up.
-    (0..5).for_each(|_| bench.tick());
     get_frames(&mut bench, 2);
     bench.world.0.borrow_mut().habits.lost_doorbells = 1;
     bench.exchange(1, 0, Ask { rx: 0, tx: 0 });
@@ -393,17 +389,20 @@ fn whoever_lacks_free_frames_is_told_when_some_come_back() {
 #[test]
 fn the_link_is_followed() {
     let mut bench = Bench::new(ROOMY, 1);
+    assert!(bench.driver.link().is_some(), "looked for at the start");
     bench.settle(0);
-    bench.world.0.borrow_mut().partner_link = false;
-    (0..10).for_each(|_| bench.tick());
-    assert!(!bench.notified && bench.driver.link().is_none());
-    bench.world.0.borrow_mut().partner_link = true;
-    (0..5).for_each(|_| bench.tick());
-    assert!(bench.notified && bench.driver.link().is_some());
-    assert_eq!(bench.world.0.borrow().speed, bench.driver.link());
-    bench.world.0.borrow_mut().partner_link = false;
-    (0..5).for_each(|_| bench.tick());
-    assert_eq!(bench.driver.stats().link_changes, 2);
+    for (changes, up) in [(2, false), (3, true), (4, false)] {
+        bench.world.0.borrow_mut().partner_link = up;
+        (0..5).for_each(|_| bench.tick());
+        assert!(bench.notified, "the stack is told");
+        assert_eq!(bench.driver.link().is_some(), up);
+        assert_eq!(bench.driver.stats().link_changes, changes);
+        bench.settle(0);
+        (0..10).for_each(|_| bench.tick());
+        assert!(!bench.notified, "once");
+    }
+    let link = bench.world.0.borrow().speed;
+    assert_eq!(link.map(|link| link.speed.megabits()), Some(1000));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::phy::Mdio;
 use crate::ring::{Words, free_frame};
 
 /// Ticks ([`Driver::tick`]) per look at the link.
-pub(super) const LINK_TICKS: u8 = 5;
+const LINK_TICKS: u8 = 5;
 /// Ticks in which frames were missed, with none received in between, after which the receiver counts as hung
 /// (AMD answer record 52028).
 const HANG_TICKS: u8 = 2;
@@ -59,7 +59,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
     }
 
     /// Looks at the link. Returns true if it changed.
-    fn watch_link(&mut self) -> bool {
+    pub(super) fn watch_link(&mut self) -> bool {
         if !self.phy.poll(&mut self.mac) {
             return false;
         }

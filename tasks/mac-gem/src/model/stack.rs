@@ -238,6 +238,13 @@ impl Bench {
         panic!("no rest: the driver keeps the stack busy for nothing");
     }
 
+    /// Before it sleeps, the stack gives back what it has used up.
+    pub fn give_back_all(&mut self) {
+        while !self.used.is_empty() {
+            self.exchange(0, 32, Ask { rx: 32, tx: 0 });
+        }
+    }
+
     /// The stack does what it should: gives back what it has used, and asks for no more than it may hold.
     pub fn run_net(&mut self) {
         let quota = usize::from(self.world.0.borrow().habits.quota);
