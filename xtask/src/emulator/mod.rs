@@ -79,7 +79,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Reads the values `address` (text: `dhcp` or address and length), `gateway` (text, empty for none) and `mac` (bytes).
+    /// Reads the values `address` (`dhcp`, or address and length), `gateway` and `mac`.
     #[must_use]
     pub fn of(system: &System) -> Self {
         let values: Vec<_> = system.tasks.iter().flat_map(|task| &task.values).collect();
@@ -88,18 +88,18 @@ impl Network {
 
     fn read(values: &[&(String, Value)]) -> Self {
         let value = |name: &str| values.iter().find(|(key, _)| key == name).map(|(_, value)| value);
-        let text = |name: &str| match value(name) {
-            Some(Value::Text(text)) => Some(text.as_str()),
-            _ => None,
-        };
-        let mac = match value("mac") {
-            Some(Value::Bytes(bytes)) => bytes[..].try_into().ok().map(MacAddress),
-            _ => None,
+        let bytes = |name: &str| match value(name) {
+            Some(Value::Bytes(bytes)) => &bytes[..],
+            _ => &[],
         };
         Self {
-            address: text("address").and_then(|text| text.parse().ok()),
-            gateway: text("gateway").and_then(|text| text.parse().ok()),
-            mac: mac.filter(|mac| mac.0 != [0; 6]),
+            address: match (bytes("address"), value("address")) {
+                (&[a, b, c, d, prefix], _) => Some(Ip::Static(Ipv4Addr::new(a, b, c, d), prefix)),
+                (_, Some(Value::Text(text))) => text.parse().ok(),
+                _ => None,
+            },
+            gateway: <[u8; 4]>::try_from(bytes("gateway")).ok().map(Ipv4Addr::from),
+            mac: <[u8; 6]>::try_from(bytes("mac")).ok().map(MacAddress),
         }
     }
 }
@@ -314,18 +314,19 @@ mod tests {
 
     #[test]
     fn the_place_in_the_network_is_read_from_the_configuration() {
-        let text = |name: &str, text: &str| (name.to_owned(), Value::Text(text.try_into().expect("short")));
-        let mac = ("mac".to_owned(), Value::Bytes([2, 0, 0, 0, 0, 1].into_iter().collect()));
-        let fixed = [text("address", "192.168.7.2/24"), text("gateway", "192.168.7.1"), mac];
+        let bytes = |name: &str, bytes: &[u8]| (name.to_owned(), Value::Bytes(bytes.iter().copied().collect()));
+        let fixed = [
+            bytes("address", &[192, 168, 7, 2, 24]),
+            bytes("gateway", &[192, 168, 7, 1]),
+            bytes("mac", &[2, 0, 0, 0, 0, 1]),
+        ];
         let fixed = Network::read(&fixed.iter().collect::<Vec<_>>());
         assert_eq!(fixed.address, Some(Ip::Static(Ipv4Addr::new(192, 168, 7, 2), 24)));
         assert_eq!(fixed.gateway, Some(Ipv4Addr::new(192, 168, 7, 1)));
         assert_eq!(fixed.mac, Some(MacAddress([2, 0, 0, 0, 0, 1])));
-        let asked = [text("address", "dhcp"), text("gateway", "")];
-        assert_eq!(
-            Network::read(&asked.iter().collect::<Vec<_>>()),
-            Network { address: Some(Ip::Dhcp), gateway: None, mac: None }
-        );
+        let asked = [("address".to_owned(), Value::Text("dhcp".try_into().expect("short")))];
+        let asked = Network::read(&asked.iter().collect::<Vec<_>>());
+        assert_eq!(asked, Network { address: Some(Ip::Dhcp), gateway: None, mac: None });
         assert_eq!(Network::read(&[]), Network::default());
     }
 
