@@ -272,6 +272,11 @@ impl<'f> Clients<'f> {
         &self.places[at].told
     }
 
+    /// The client has looked at this place, and will again: it is not armed.
+    pub const fn seen(&mut self, at: usize) {
+        self.places[at].news = false;
+    }
+
     /// No news of this place until [`Clients::told`]: its client is asking just now.
     pub const fn disarm(&mut self, at: usize) {
         self.places[at].armed = false;

@@ -272,6 +272,7 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
         let peer = core.tcp.peer(at).map(endpoint).unwrap_or_default();
         let socket = core.clients.open(client, Kind::Tcp(at), core.tcp.capacity(at))?;
         core.tcp.accept(at, socket.place());
+        core.clients.seen(listener.place());
         Ok(Accepted { socket, peer })
     }
 

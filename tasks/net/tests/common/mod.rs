@@ -244,7 +244,7 @@ impl Node {
             let server: &dyn NetServer<System> = &self.server;
             server.notification_mask()
         };
-        if !self.inbox.borrow().is_empty() {
+        if !self.inbox.borrow().is_empty() && self.alive.get() {
             bits |= FRAMES_BIT & mask;
         }
         if self.timer.get().is_some_and(|at| at <= self.clock.get()) {
@@ -334,6 +334,7 @@ impl Pair {
 
     /// Lets time pass.
     pub fn pass(&mut self, time: Duration) {
+        self.settle();
         let end = self.clock.get() + time.total_micros() as i64;
         while self.clock.get() < end {
             self.tick();
