@@ -88,7 +88,7 @@ impl<M: Machine> Kernel<M> {
         if count > MAX_LEASES {
             return Err(KernelError::TooManyLeases.into());
         }
-        self.check_user(me, address, count * size_of::<Lease>(), Access::READ)?;
+        self.check_values::<Lease>(me, address, count, Access::READ)?;
         for index in 0..count {
             let lease: Lease = self.machine.load(address + index * size_of::<Lease>());
             let mut need = Access::empty();

@@ -39,9 +39,9 @@ pub trait Machine {
     /// Registers of a task.
     type Context: Context;
 
-    /// Reads a value. The address need not be aligned.
+    /// Reads a value. The address is aligned for it.
     fn load<T: FromBytes>(&self, address: usize) -> T;
-    /// Writes a value. The address need not be aligned.
+    /// Writes a value. The address is aligned for it.
     fn store<T: IntoBytes + Immutable>(&mut self, address: usize, value: &T);
     /// Copies between two ranges that do not overlap or are the same.
     fn copy(&mut self, from: usize, to: usize, len: usize);

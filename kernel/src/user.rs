@@ -21,14 +21,21 @@ impl<M: Machine> Kernel<M> {
         }
     }
 
-    /// Reads an aligned value from a task's memory.
+    /// Checks that task `task` may read (or write) `count` values of type `T` from an aligned address on.
     #[inline]
-    pub(crate) fn load_user<T: FromBytes>(&self, task: usize, address: usize) -> Result<T, Trap> {
-        self.check_user(task, address, size_of::<T>(), Access::READ)?;
-        if !address.is_multiple_of(align_of::<T>()) {
-            self.alleged.set((address, size_of::<T>()));
+    pub(crate) fn check_values<T>(&self, task: usize, address: usize, count: usize, need: Access) -> CallResult {
+        let len = count * size_of::<T>();
+        if count > 0 && !address.is_multiple_of(align_of::<T>()) {
+            self.alleged.set((address, len));
             return Err(Trap::BadMemory);
         }
+        self.check_user(task, address, len, need)
+    }
+
+    /// Reads a value from a task's memory.
+    #[inline]
+    pub(crate) fn load_user<T: FromBytes>(&self, task: usize, address: usize) -> Result<T, Trap> {
+        self.check_values::<T>(task, address, 1, Access::READ)?;
         Ok(self.machine.load(address))
     }
 
@@ -38,7 +45,7 @@ impl<M: Machine> Kernel<M> {
         if count > MAX_FRAME_LIST {
             return Err(KernelError::FrameListTooLong.into());
         }
-        self.check_user(task, address, count * size_of::<FrameDesc>(), need)
+        self.check_values::<FrameDesc>(task, address, count, need)
     }
 
     /// Reads a checked frame list into the kernel.

@@ -87,6 +87,10 @@ fn flags(workspace: &Workspace, toolchain: &Toolchain, cpu: &str, target_dir: &P
     let mut flags = toolchain.linker.compiler_flags();
     flags.extend(["-Clink-arg=-r", "-Clink-arg=--entry=_start"].map(str::to_owned));
     flags.push(format!("-Ctarget-cpu={cpu}"));
+    // Ordinary memory takes unaligned accesses once the MMU is on, which is before the first Rust code. The bare-metal
+    // targets forbid them to the compiler, which then takes packet headers apart byte by byte. rustc warns of the option for each crate;
+    // all other warnings are errors in `cargo xtask test` anyhow.
+    flags.extend(["-Ctarget-feature=-strict-align", "-Awarnings"].map(str::to_owned));
     let mut remap = |from: &Path, to: &str| flags.push(format!("--remap-path-prefix={}={to}", from.display()));
     remap(&workspace.root, "/leasehold");
     remap(target_dir, "/leasehold/target");

@@ -130,8 +130,8 @@ impl kernel::Machine for Machine {
 
     #[inline]
     fn load<T: FromBytes>(&self, address: usize) -> T {
-        // SAFETY: the kernel checked that the range is RAM of a task; any bytes are a `T`.
-        unsafe { (window(address) as *const T).read_unaligned() }
+        // SAFETY: the kernel checked that the range is RAM of a task, and aligned; any bytes are a `T`.
+        unsafe { (window(address) as *const T).read() }
     }
 
     #[inline]
@@ -145,8 +145,15 @@ impl kernel::Machine for Machine {
         if len == 0 {
             return;
         }
-        // SAFETY: both ranges are RAM of tasks. `copy` allows any overlap.
-        unsafe { core::ptr::copy(window(from) as *const u8, window(to) as *mut u8, len) }
+        let (source, target) = (window(from) as *const u8, window(to) as *mut u8);
+        // SAFETY: both ranges are RAM of tasks. They overlap only where two tasks share a window, which `copy` allows.
+        unsafe {
+            if from.abs_diff(to) >= len {
+                core::ptr::copy_nonoverlapping(source, target, len);
+            } else {
+                core::ptr::copy(source, target, len);
+            }
+        }
     }
 
     #[inline]
