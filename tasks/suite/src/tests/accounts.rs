@@ -1,0 +1,101 @@
+//! What the kernel counts.
+
+use abi::MAX_TASKS;
+use abi::stats::Counters;
+use userlib::{ipc, kernel, time};
+
+use super::Test;
+use crate::check::{Expect, Outcome, equal, holds};
+use crate::suite::Suite;
+use crate::victims::task;
+
+/// The tests.
+pub const TESTS: &[Test] = &[
+    Test::new("accounts.calls_and_messages", calls),
+    Test::new("accounts.bytes_and_frames", bytes),
+    Test::new("accounts.time_adds_up", time_adds_up),
+    Test::new("accounts.survive_a_restart", survive),
+    Test::new("accounts.interrupts", interrupts),
+];
+
+fn counters(task: u8) -> Outcome<Counters> {
+    kernel::counters(task).expecting("counters")
+}
+
+fn calls(s: &mut Suite) -> Outcome {
+    let partner = task("partner");
+    let (own, other) = (counters(s.own)?, counters(partner)?);
+    for _ in 0..10 {
+        s.partner.null().expecting("an empty call")?;
+    }
+    let (own_after, other_after) = (counters(s.own)?, counters(partner)?);
+    equal(own_after.messages - own.messages, 10, "messages of the caller")?;
+    // Ten calls, two looks at the partner's counters and one at our own.
+    equal(own_after.calls - own.calls, 12, "system calls of the caller")?;
+    equal(other_after.calls - other.calls, 10, "system calls of the server")?;
+    equal(other_after.switches - other.switches, 10, "switches to the server")?;
+    equal(own_after.switches - own.switches, 10, "switches to the caller")?;
+    equal(other_after.messages - other.messages, 0, "messages of the server")
+}
+
+fn bytes(s: &mut Suite) -> Outcome {
+    let partner = task("partner");
+    let (own, other) = (counters(s.own)?, counters(partner)?);
+    let data = [1; 600];
+    s.partner.sum(&data).expecting("sum")?;
+    let (own_after, other_after) = (counters(s.own)?, counters(partner)?);
+    equal(own_after.bytes_copied - own.bytes_copied, 0, "bytes copied for the caller's empty message")?;
+    // The lease, and four bytes of reply.
+    equal(other_after.bytes_copied - other.bytes_copied, 604, "bytes copied for the server")?;
+
+    let mut frames = s.borrow_frames(8)?;
+    let (own, other) = (counters(s.own)?, counters(partner)?);
+    s.partner.bounce_frames(&mut frames).expecting("a bounce")?;
+    let (own_after, other_after) = (counters(s.own)?, counters(partner)?);
+    equal(own_after.frames - own.frames, 8, "frames handed over by us")?;
+    equal(other_after.frames - other.frames, 8, "frames handed over by the partner")?;
+    equal(own_after.map_writes - own.map_writes, 8, "page table entries: ours are taken away")?;
+    equal(other_after.map_writes - other.map_writes, 8, "page table entries: ours come again")?;
+    equal(other_after.bytes_copied - other.bytes_copied, 0, "bytes copied")?;
+    s.return_frames(&mut frames)
+}
+
+fn time_adds_up(s: &mut Suite) -> Outcome {
+    let all = || -> Outcome<u64> {
+        let mut sum = 0;
+        for task in 0..MAX_TASKS as u8 {
+            sum += kernel::counters(task).map_or(0, |counters| counters.ticks);
+        }
+        Ok(sum)
+    };
+    let (before, start) = (all()?, time::ticks());
+    for _ in 0..10 {
+        s.sleep(2000);
+        s.partner.null().expecting("a call")?;
+    }
+    let (after, end) = (all()?, time::ticks());
+    let (booked, elapsed) = (after - before, end - start);
+    holds(booked.abs_diff(elapsed) * 20 < elapsed, "ticks booked, and elapsed", (booked, elapsed))
+}
+
+fn survive(s: &mut Suite) -> Outcome {
+    let before = counters(s.high.index)?;
+    crate::victims::revive(s.high.index)?;
+    let after = counters(s.high.index)?;
+    holds(after.calls >= before.calls && after.ticks >= before.ticks, "counters", (before.calls, after.calls))?;
+    holds(after.switches > before.switches, "switches: it has started", (before.switches, after.switches))
+}
+
+fn interrupts(s: &mut Suite) -> Outcome {
+    // Output fills the transmitter's queue, and its interrupt says when that is empty.
+    let uart = task("uart");
+    let before = counters(uart)?.interrupts;
+    let text = [b' '; 512];
+    s.console.serial().write(&text).expecting("output")?;
+    s.console.serial().flush().expecting("flush")?;
+    let after = counters(uart)?.interrupts;
+    holds(after > before, "interrupts of the serial port", (before, after))?;
+    holds(after - before < 600, "interrupts for 512 bytes", after - before)?;
+    equal(counters(s.own)?.interrupts, 0, "interrupts of a task without device")?;
+    equal(ipc::post(s.own, 0), Ok(()), "a post of nothing")
+}
