@@ -13,16 +13,7 @@ use crate::arch::syscall;
 /// One bad entry refuses the whole list; see [`KernelError`]. Only the owner of the pool may call.
 #[inline]
 pub fn arm(list: &[FrameDesc], direction: Direction) -> Result<(), KernelError> {
-    let args = [
-        list.as_ptr() as usize,
-        list.len(),
-        direction as usize,
-        0,
-        0,
-        0,
-        0,
-        0,
-    ];
+    let args = [list.as_ptr() as usize, list.len(), direction as usize, 0, 0, 0, 0, 0];
     check(syscall(Call::FrameArm, args)[0] as Code).map(drop)
 }
 
@@ -33,13 +24,7 @@ pub fn arm(list: &[FrameDesc], direction: Direction) -> Result<(), KernelError> 
 /// As [`arm`].
 #[inline]
 pub fn complete(list: &[FrameDesc]) -> Result<(), KernelError> {
-    check(
-        syscall(
-            Call::FrameComplete,
-            [list.as_ptr() as usize, list.len(), 0, 0, 0, 0, 0, 0],
-        )[0] as Code,
-    )
-    .map(drop)
+    check(syscall(Call::FrameComplete, [list.as_ptr() as usize, list.len(), 0, 0, 0, 0, 0, 0])[0] as Code).map(drop)
 }
 
 /// Lists frames of a pool that this task holds, from frame index `from` on. Returns how many entries
@@ -50,15 +35,8 @@ pub fn complete(list: &[FrameDesc]) -> Result<(), KernelError> {
 /// # Errors
 /// [`KernelError::FramePool`] if there is no such pool.
 #[inline]
-pub fn list(
-    pool: usize,
-    to: &mut [FrameDesc],
-    from: usize,
-) -> Result<(usize, Option<usize>), KernelError> {
-    let result = syscall(
-        Call::FrameList,
-        [pool, to.as_mut_ptr() as usize, to.len(), from, 0, 0, 0, 0],
-    );
+pub fn list(pool: usize, to: &mut [FrameDesc], from: usize) -> Result<(usize, Option<usize>), KernelError> {
+    let result = syscall(Call::FrameList, [pool, to.as_mut_ptr() as usize, to.len(), from, 0, 0, 0, 0]);
     check(result[0] as Code)?;
     Ok((result[1], (result[2] != 0).then_some(result[2])))
 }

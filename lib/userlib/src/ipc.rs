@@ -24,12 +24,7 @@ impl FrameList {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            entries: [FrameDesc {
-                handle: abi::FrameHandle(0),
-                len: 0,
-                offset: 0,
-                meta: 0,
-            }; MAX_FRAME_LIST],
+            entries: [FrameDesc { handle: abi::FrameHandle(0), len: 0, offset: 0, meta: 0 }; MAX_FRAME_LIST],
             len: 0,
         }
     }
@@ -113,31 +108,19 @@ impl FrameList {
 /// A lease of bytes that the server may read.
 #[must_use]
 pub fn lease_read(data: &[u8]) -> Lease {
-    Lease {
-        address: data.as_ptr() as usize,
-        len: data.len(),
-        rights: lease::READ,
-    }
+    Lease { address: data.as_ptr() as usize, len: data.len(), rights: lease::READ }
 }
 
 /// A lease of bytes that the server may write.
 #[must_use]
 pub fn lease_write(data: &mut [u8]) -> Lease {
-    Lease {
-        address: data.as_mut_ptr() as usize,
-        len: data.len(),
-        rights: lease::WRITE,
-    }
+    Lease { address: data.as_mut_ptr() as usize, len: data.len(), rights: lease::WRITE }
 }
 
 /// A lease of bytes that the server may read and write.
 #[must_use]
 pub fn lease_both(data: &mut [u8]) -> Lease {
-    Lease {
-        address: data.as_mut_ptr() as usize,
-        len: data.len(),
-        rights: lease::READ | lease::WRITE,
-    }
+    Lease { address: data.as_mut_ptr() as usize, len: data.len(), rights: lease::READ | lease::WRITE }
 }
 
 /// Sends a message and waits for the reply.
@@ -164,11 +147,7 @@ pub fn send(
         0,
         0,
     ];
-    let mut extra = SendExtra {
-        leases: leases.as_ptr() as usize,
-        lease_count: leases.len(),
-        ..SendExtra::default()
-    };
+    let mut extra = SendExtra { leases: leases.as_ptr() as usize, lease_count: leases.len(), ..SendExtra::default() };
     let result = match frames {
         None if leases.is_empty() => syscall(Call::Send, args),
         None => {
@@ -218,12 +197,7 @@ pub struct Received {
     pub sequence: u32,
 }
 
-fn recv_args(
-    buffers: &mut RecvBuffers<'_>,
-    mask: u32,
-    seen: u32,
-    from: Option<TaskId>,
-) -> RecvArgs {
+fn recv_args(buffers: &mut RecvBuffers<'_>, mask: u32, seen: u32, from: Option<TaskId>) -> RecvArgs {
     let (frames, frame_capacity) = match &mut buffers.frames {
         Some(list) => (list.entries.as_mut_ptr() as usize, MAX_FRAME_LIST),
         None => (0, 0),
@@ -262,25 +236,14 @@ fn received(result: [usize; 8], buffers: RecvBuffers<'_>) -> Received {
 #[inline]
 pub fn recv(mut buffers: RecvBuffers<'_>, mask: u32, seen: u32, from: Option<TaskId>) -> Received {
     let args = recv_args(&mut buffers, mask, seen, from);
-    received(
-        syscall(Call::Recv, [&raw const args as usize, 0, 0, 0, 0, 0, 0, 0]),
-        buffers,
-    )
+    received(syscall(Call::Recv, [&raw const args as usize, 0, 0, 0, 0, 0, 0, 0]), buffers)
 }
 
 /// Waits for notifications only and returns them with the new sequence number.
 #[inline]
 pub fn wait(mask: u32, seen: u32) -> (u32, u32) {
     // Only the kernel sends from the kernel's id, so no message can arrive.
-    let result = recv(
-        RecvBuffers {
-            message: &mut [],
-            frames: None,
-        },
-        mask,
-        seen,
-        Some(TaskId::KERNEL),
-    );
+    let result = recv(RecvBuffers { message: &mut [], frames: None }, mask, seen, Some(TaskId::KERNEL));
     (result.operation, result.sequence)
 }
 
@@ -289,25 +252,9 @@ pub fn wait(mask: u32, seen: u32) -> (u32, u32) {
 /// # Errors
 /// The kernel's reason when nothing moved and the caller still waits. A caller that died is no error.
 #[inline]
-pub fn reply(
-    caller: TaskId,
-    code: Code,
-    message: &[u8],
-    frames: Option<&mut FrameList>,
-) -> Result<(), KernelError> {
-    let (address, count) = frames
-        .as_ref()
-        .map_or((0, 0), |list| (list.entries.as_ptr() as usize, list.len));
-    let args = [
-        caller.0 as usize,
-        code as usize,
-        message.as_ptr() as usize,
-        message.len(),
-        address,
-        count,
-        0,
-        0,
-    ];
+pub fn reply(caller: TaskId, code: Code, message: &[u8], frames: Option<&mut FrameList>) -> Result<(), KernelError> {
+    let (address, count) = frames.as_ref().map_or((0, 0), |list| (list.entries.as_ptr() as usize, list.len));
+    let args = [caller.0 as usize, code as usize, message.as_ptr() as usize, message.len(), address, count, 0, 0];
     check(syscall(Call::Reply, args)[0] as Code)?;
     if let Some(list) = frames {
         list.clear();
@@ -348,22 +295,8 @@ pub fn reply_recv(
 /// # Errors
 /// [`KernelError::BadLease`], [`KernelError::LeaseDirection`], [`KernelError::LeaseBounds`].
 #[inline]
-pub fn borrow_read(
-    lender: TaskId,
-    index: usize,
-    offset: usize,
-    to: &mut [u8],
-) -> Result<(), KernelError> {
-    let args = [
-        lender.0 as usize,
-        index,
-        offset,
-        to.as_mut_ptr() as usize,
-        to.len(),
-        0,
-        0,
-        0,
-    ];
+pub fn borrow_read(lender: TaskId, index: usize, offset: usize, to: &mut [u8]) -> Result<(), KernelError> {
+    let args = [lender.0 as usize, index, offset, to.as_mut_ptr() as usize, to.len(), 0, 0, 0];
     check(syscall(Call::BorrowRead, args)[0] as Code).map(drop)
 }
 
@@ -372,22 +305,8 @@ pub fn borrow_read(
 /// # Errors
 /// As [`borrow_read`].
 #[inline]
-pub fn borrow_write(
-    lender: TaskId,
-    index: usize,
-    offset: usize,
-    from: &[u8],
-) -> Result<(), KernelError> {
-    let args = [
-        lender.0 as usize,
-        index,
-        offset,
-        from.as_ptr() as usize,
-        from.len(),
-        0,
-        0,
-        0,
-    ];
+pub fn borrow_write(lender: TaskId, index: usize, offset: usize, from: &[u8]) -> Result<(), KernelError> {
+    let args = [lender.0 as usize, index, offset, from.as_ptr() as usize, from.len(), 0, 0, 0];
     check(syscall(Call::BorrowWrite, args)[0] as Code).map(drop)
 }
 
@@ -397,10 +316,7 @@ pub fn borrow_write(
 /// [`KernelError::BadLease`].
 #[inline]
 pub fn borrow_info(lender: TaskId, index: usize) -> Result<(usize, usize), KernelError> {
-    let result = syscall(
-        Call::BorrowInfo,
-        [lender.0 as usize, index, 0, 0, 0, 0, 0, 0],
-    );
+    let result = syscall(Call::BorrowInfo, [lender.0 as usize, index, 0, 0, 0, 0, 0, 0]);
     check(result[0] as Code)?;
     Ok((result[1], result[2]))
 }
@@ -411,8 +327,7 @@ pub fn borrow_info(lender: TaskId, index: usize) -> Result<(usize, usize), Kerne
 /// [`KernelError::NoCapability`], [`KernelError::BadArgument`].
 #[inline]
 pub fn post(task: u8, mask: u32) -> Result<(), KernelError> {
-    check(syscall(Call::Post, [task as usize, mask as usize, 0, 0, 0, 0, 0, 0])[0] as Code)
-        .map(drop)
+    check(syscall(Call::Post, [task as usize, mask as usize, 0, 0, 0, 0, 0, 0])[0] as Code).map(drop)
 }
 
 /// Unmasks the interrupts behind notification bits; delivery masked them.

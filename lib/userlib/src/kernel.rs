@@ -9,16 +9,7 @@ use zerocopy::IntoBytes;
 use crate::arch::syscall;
 
 fn operation(number: u32, argument: usize, buffer: &mut [u8]) -> Result<usize, KernelError> {
-    let args = [
-        number as usize,
-        argument,
-        buffer.as_mut_ptr() as usize,
-        buffer.len(),
-        0,
-        0,
-        0,
-        0,
-    ];
+    let args = [number as usize, argument, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0, 0];
     let result = syscall(Call::Kernel, args);
     check(result[0] as Code)?;
     Ok(result[1])
@@ -97,16 +88,12 @@ pub fn next_faulted(from: u8) -> Result<Option<u8>, KernelError> {
 
 /// Powers the board off. Needs `power`; returns only if that is missing.
 pub fn power_off() -> KernelError {
-    operation(kernel_op::POWER, 0, &mut [])
-        .err()
-        .unwrap_or(KernelError::BadArgument)
+    operation(kernel_op::POWER, 0, &mut []).err().unwrap_or(KernelError::BadArgument)
 }
 
 /// Resets the board. Needs `power`; returns only if that is missing.
 pub fn reset() -> KernelError {
-    operation(kernel_op::POWER, 1, &mut [])
-        .err()
-        .unwrap_or(KernelError::BadArgument)
+    operation(kernel_op::POWER, 1, &mut []).err().unwrap_or(KernelError::BadArgument)
 }
 
 /// Writes to the kernel's polled console: slow, for the last words of a system. Needs `log`.
@@ -114,21 +101,12 @@ pub fn reset() -> KernelError {
 /// # Errors
 /// [`KernelError::NoPrivilege`].
 pub fn log(text: &str) -> Result<(), KernelError> {
-    check(
-        syscall(
-            Call::Log,
-            [text.as_ptr() as usize, text.len(), 0, 0, 0, 0, 0, 0],
-        )[0] as Code,
-    )
-    .map(drop)
+    check(syscall(Call::Log, [text.as_ptr() as usize, text.len(), 0, 0, 0, 0, 0, 0])[0] as Code).map(drop)
 }
 
 #[cfg(target_os = "none")]
 pub(crate) fn panic(message: &str) -> ! {
     loop {
-        syscall(
-            Call::Panic,
-            [message.as_ptr() as usize, message.len(), 0, 0, 0, 0, 0, 0],
-        );
+        syscall(Call::Panic, [message.as_ptr() as usize, message.len(), 0, 0, 0, 0, 0, 0]);
     }
 }

@@ -16,10 +16,7 @@
 
 #![no_std]
 
-#[cfg_attr(
-    all(target_arch = "aarch64", target_os = "none"),
-    path = "arch/aarch64.rs"
-)]
+#[cfg_attr(all(target_arch = "aarch64", target_os = "none"), path = "arch/aarch64.rs")]
 #[cfg_attr(not(target_os = "none"), path = "arch/host.rs")]
 mod arch;
 
@@ -33,7 +30,7 @@ mod panic;
 pub mod time;
 
 pub use abi;
-pub use arch::{instructions, wait_for_interrupt};
+pub use arch::{instructions, sum_words, wait_for_interrupt};
 pub use ipc::{FrameList, Received, RecvBuffers};
 
 /// Names the function with which the task starts: `fn() -> !`.

@@ -88,10 +88,7 @@ impl DmaWords {
     #[must_use]
     pub fn take(name: &str) -> Option<Self> {
         let (base, size) = take_memory(name)?;
-        Some(Self {
-            base: NonNull::new(base as *mut u32)?,
-            len: size / 4,
-        })
+        Some(Self { base: NonNull::new(base as *mut u32)?, len: size / 4 })
     }
 
     /// Address of the first word, as the device sees it.
@@ -148,16 +145,7 @@ impl DmaWords {
         assert!(index <= self.len, "DMA split at {index} of {}", self.len);
         // SAFETY: one past the end at most, and the halves do not overlap.
         let upper = unsafe { self.base.add(index) };
-        (
-            Self {
-                base: self.base,
-                len: index,
-            },
-            Self {
-                base: upper,
-                len: self.len - index,
-            },
-        )
+        (Self { base: self.base, len: index }, Self { base: upper, len: self.len - index })
     }
 }
 

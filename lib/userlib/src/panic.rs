@@ -23,19 +23,10 @@ impl Write for Buffer {
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    let mut buffer = Buffer {
-        bytes: [0; 128],
-        len: 0,
-    };
+    let mut buffer = Buffer { bytes: [0; 128], len: 0 };
     // A message that does not fit is cut.
     let _ = match info.location() {
-        Some(place) => write!(
-            buffer,
-            "{}:{}: {}",
-            place.file(),
-            place.line(),
-            info.message()
-        ),
+        Some(place) => write!(buffer, "{}:{}: {}", place.file(), place.line(), info.message()),
         None => write!(buffer, "{}", info.message()),
     };
     crate::kernel::panic(str_prefix(&buffer.bytes[..buffer.len]))

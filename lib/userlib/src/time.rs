@@ -47,19 +47,7 @@ pub fn from_micros(micros: u64) -> u64 {
 /// Posts `mask` to this task at `deadline` (ticks since boot; at once if it is past). Replaces the timer that was set.
 #[inline]
 pub fn set_timer(deadline: u64, mask: u32) {
-    arch::syscall(
-        Call::SetTimer,
-        [
-            deadline as usize,
-            mask as usize,
-            (deadline >> 32) as usize,
-            0,
-            0,
-            0,
-            0,
-            0,
-        ],
-    );
+    arch::syscall(Call::SetTimer, [deadline as usize, mask as usize, (deadline >> 32) as usize, 0, 0, 0, 0, 0]);
 }
 
 /// Clears the timer.

@@ -1,18 +1,13 @@
-//! The Internet checksum, sixteen bytes at a time.
+//! The Internet checksum, 64 bytes at a time.
 //!
 //! A ones' complement sum of 16-bit words can be computed in any word size and byte order, as long as carries come back in at
-//! the low end (RFC 1071, section 2). So the bulk is read in aligned blocks, in the machine's order, and added up as 32-bit words into 64-bit
-//! lanes; only the result is folded and brought into network order. Everything is read by aligned loads, as the target
-//! is compiled for machines that have no others.
-
-use zerocopy::{FromBytes, Immutable, KnownLayout};
+//! the low end (RFC 1071, section 2). So the bulk is read in the machine's order and added up as 32-bit words into 64-bit lanes; only the
+//! result is folded and brought into network order.
 
 use smoltcp::wire::Ipv4Address;
 
-/// What is read at a time. Aligned, so that the compiler may read it into a vector register.
-#[derive(Clone, Copy, FromBytes, Immutable, KnownLayout)]
-#[repr(C, align(16))]
-struct Block([u32; 4]);
+/// Bytes of a turn.
+const BLOCK: usize = 64;
 
 /// Sum of 16-bit words, not folded: at most 2^48 words fit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -36,11 +31,7 @@ impl Sum {
     #[inline]
     #[must_use]
     pub fn bytes(self, data: &[u8]) -> Self {
-        if data.as_ptr().addr().is_multiple_of(2) {
-            Self(self.0 + even_sum(data))
-        } else {
-            Self(self.0 + odd_sum(data))
-        }
+        Self(self.0 + even_sum(data))
     }
 
     /// Adds the pseudo-header of TCP and UDP (RFC 793, section 3.1): addresses, protocol, length of header and payload.
@@ -84,39 +75,18 @@ fn fold(sum: u64) -> u16 {
     sum as u16
 }
 
-/// Sum of bytes that start at an even address.
+/// Sum of bytes that start at an even offset of the covered data.
 #[inline]
 fn even_sum(data: &[u8]) -> u64 {
-    let head_len = data.as_ptr().align_offset(size_of::<Block>()).min(data.len());
-    let (head, rest) = data.split_at(head_len);
-    let (body, tail) = rest.split_at(rest.len() & !(size_of::<Block>() - 1));
-    // As the whole starts at an even address, body and tail start at even offsets in it.
-    let body = <[Block]>::ref_from_bytes(body).map_or(0, bulk_sum);
-    body + pair_sum(head) + pair_sum(tail)
-}
-
-/// Sum of bytes that start at an odd address: that of what follows the first byte, with all bytes in the other half of their word.
-#[cold]
-fn odd_sum(data: &[u8]) -> u64 {
-    let Some((&first, rest)) = data.split_first() else {
-        return 0;
-    };
-    let swapped = fold(even_sum(rest)).swap_bytes();
-    u64::from(u16::from_ne_bytes([first, 0])) + u64::from(swapped)
-}
-
-/// Sum of a few bytes at an even address.
-#[inline]
-fn pair_sum(data: &[u8]) -> u64 {
-    let (pairs, last) = data.split_at(data.len() & !1);
-    let sum: u64 = <[u16]>::ref_from_bytes(pairs).map_or(0, |words| words.iter().map(|&word| u64::from(word)).sum());
-    sum + last.first().map_or(0, |&byte| u64::from(u16::from_ne_bytes([byte, 0])))
-}
-
-/// Sum of quarters: no carry is lost below 2^32 of them.
-#[inline]
-fn bulk_sum(blocks: &[Block]) -> u64 {
-    blocks.iter().map(|&Block([a, b, c, d])| u64::from(a) + u64::from(b) + u64::from(c) + u64::from(d)).sum()
+    let (blocks, rest) = data.as_chunks::<BLOCK>();
+    let (words, rest) = rest.as_chunks::<4>();
+    let mut sum = userlib::sum_words(blocks);
+    for word in words {
+        sum += u64::from(u32::from_ne_bytes(*word));
+    }
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    sum + u64::from(u32::from_ne_bytes(last))
 }
 
 #[cfg(test)]

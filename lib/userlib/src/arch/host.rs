@@ -11,6 +11,13 @@ pub fn wait_for_interrupt() {
     core::hint::spin_loop();
 }
 
+/// Sum of 32-bit words in the machine's byte order: what checksums of packets are made of.
+#[must_use]
+pub fn sum_words(blocks: &[[u8; 64]]) -> u64 {
+    let words = blocks.iter().flat_map(|block| block.as_chunks::<4>().0);
+    words.map(|word| u64::from(u32::from_ne_bytes(*word))).sum()
+}
+
 /// Not counted on the host.
 pub fn instructions() -> u32 {
     0
