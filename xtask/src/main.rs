@@ -5,7 +5,8 @@
 //! * [`build`]: from app.toml and board.toml to `target/dist/BOARD/`, in steps: [`compile`], [`link`] with [`script`]s,
 //!   [`assemble`], [`archive`]; and what it tells: [`map`], [`stack`], [`record`],
 //! * [`emulator`]: boots an image and talks to it,
-//! * [`run`]: the console on the terminal.
+//! * [`run`]: the console on the terminal,
+//! * [`test`]: all tests.
 
 #![forbid(unsafe_code)]
 
@@ -23,6 +24,7 @@ mod run;
 mod script;
 mod setup;
 mod stack;
+mod test;
 mod toolchain;
 mod ui;
 mod workspace;
@@ -63,7 +65,14 @@ fn main() -> Result<()> {
             }
             Ok(())
         }
-        Command::Test(_) | Command::Bench(_) => bail!("not yet there"),
+        Command::Test(args) => {
+            if !test::command(&workspace, &args)? {
+                // The score has been printed, and is the last line.
+                std::process::exit(1);
+            }
+            Ok(())
+        }
+        Command::Bench(_) => bail!("not yet there"),
     }
 }
 

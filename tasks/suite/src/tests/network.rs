@@ -18,6 +18,7 @@ pub const TESTS: &[Test] = &[
     Test::new("network.ping_in_fragments", ping_in_fragments),
     Test::new("network.tcp_echo", tcp_echo),
     Test::new("network.tcp_several_at_a_time", several),
+    Test::new("network.tcp_accept", tcp_accept),
     Test::new("network.udp_echo", udp_echo),
     Test::new("network.connection_refused", refused),
     Test::new("network.sockets_that_are_not_ours", bad_sockets),
@@ -186,6 +187,53 @@ fn several(s: &mut Suite) -> Outcome {
         }
     }
     sockets.into_iter().try_for_each(|socket| close(s, socket))
+}
+
+/// The host connects three times, one after the other, and wants its bytes back.
+fn tcp_accept(s: &mut Suite) -> Outcome {
+    up(s)?;
+    let listener = s.net.listen(Options::SMALL, 7).expecting("listen")?;
+    for number in 0..3 {
+        let mut accepted = None;
+        let came = s.until(30_000_000, |s| {
+            accepted = s.net.accept(listener).ok();
+            accepted.is_some()
+        });
+        holds(came, "the host connects, for time number", number)?;
+        let socket = accepted.ok_or(()).expecting("a connection")?.socket;
+        let total = serve_echo(s, socket)?;
+        equal(total, 20_000, "bytes from the host")?;
+        close(s, socket)?;
+    }
+    close(s, listener)
+}
+
+/// Sends everything back until the peer ends its stream; returns how much there was.
+fn serve_echo(s: &mut Suite, socket: SocketId) -> Outcome<usize> {
+    let (mut total, mut buffer) = (0, [0; 1024]);
+    let end = time::micros() + 30_000_000;
+    loop {
+        match s.net.read(socket, &mut buffer) {
+            Ok(0) => return Ok(total),
+            Ok(count) => {
+                let mut rest = &buffer[..count as usize];
+                total += rest.len();
+                while !rest.is_empty() {
+                    match s.net.write(socket, rest) {
+                        Ok(count) => rest = &rest[count as usize..],
+                        Err(Error::Server(NetError::WouldBlock)) if time::micros() < end => {
+                            s.wait(s.bits.socket, 20_000);
+                        }
+                        Err(error) => return Err(Failure::new(format_args!("write after {total} bytes: {error:?}"))),
+                    }
+                }
+            }
+            Err(Error::Server(NetError::WouldBlock)) if time::micros() < end => {
+                s.wait(s.bits.socket, 20_000);
+            }
+            Err(error) => return Err(Failure::new(format_args!("read after {total} bytes: {error:?}"))),
+        }
+    }
 }
 
 fn udp_echo(s: &mut Suite) -> Outcome {
