@@ -148,6 +148,12 @@ impl<M: Machine> Kernel<M> {
         let (capacity, from) = (context.argument(2).min(MAX_FRAME_LIST), context.argument(3));
         self.check_frame_list(me, address, capacity, Access::WRITE)?;
         let mut list = [FrameDesc::default(); MAX_FRAME_LIST];
+        // The task counts the pools that it may use, and knows of no others.
+        let uses = |entry: &FramePool| {
+            entry.owner == me || entry.image.holders.iter().any(|&(task, _)| usize::from(task) == me)
+        };
+        let mut own = self.pools.iter().enumerate().filter(|(_, entry)| uses(entry)).map(|(number, _)| number);
+        let pool = own.nth(pool).ok_or(KernelError::FramePool)?;
         let (count, next) = self.ledger.list(me as u8, pool, from, &mut list[..capacity])?;
         for (index, entry) in list[..count].iter().enumerate() {
             self.machine.store(address + index * size_of::<FrameDesc>(), entry);

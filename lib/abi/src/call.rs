@@ -67,8 +67,8 @@ pub enum Call {
     /// Takes frames back from the device. In: 0 list address, 1 count. Out: 0 code.
     /// The caller states that the device has finished with them. Each `len` bounds what is invalidated.
     FrameComplete = 15,
-    /// Lists frames of a pool that the caller holds. In: 0 pool (index among the caller's pools
-    /// in the image), 1 list address, 2 capacity, 3 first frame index to look at.
+    /// Lists frames of a pool that the caller holds. In: 0 pool (counted among those that the caller
+    /// owns or may hold frames of, in the order of the image), 1 list address, 2 capacity, 3 first frame index to look at.
     /// Out: 0 code, 1 entries written, 2 frame index to go on with, or 0 at the end.
     FrameList = 16,
     /// Operations of [`kernel_op`]. In: 0 operation, 1 argument, 2 buffer address, 3 buffer length.

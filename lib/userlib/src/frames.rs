@@ -30,7 +30,7 @@ pub fn complete(list: &[FrameDesc]) -> Result<(), KernelError> {
 /// Lists frames of a pool that this task holds, from frame index `from` on. Returns how many entries
 /// were written, and where to go on, or `None` at the end.
 ///
-/// `pool` counts the pools of the image (the order of [`crate::config`]'s pools).
+/// `pool` counts the pools that this task may use, as [`crate::config::pool`] does.
 ///
 /// # Errors
 /// [`KernelError::FramePool`] if there is no such pool.

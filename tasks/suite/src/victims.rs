@@ -87,10 +87,15 @@ impl Memory {
         Step::call(Call::Recv as u64, &[address])
     }
 
-    /// A step that waits for notifications only.
+    /// A step that waits for notifications only, of an instance that has had none.
     pub fn wait(&mut self, offset: usize, mask: u32) -> Step {
+        self.wait_since(offset, mask, 0)
+    }
+
+    /// A step that waits for notifications only, of an instance that has seen so many posts.
+    pub fn wait_since(&mut self, offset: usize, mask: u32, seen: usize) -> Step {
         let from = TaskId::KERNEL.0 as usize + 1;
-        self.receive(offset, &RecvArgs { mask: mask as usize, from, ..RecvArgs::default() })
+        self.receive(offset, &RecvArgs { mask: mask as usize, seen, from, ..RecvArgs::default() })
     }
 
     /// Writes what a message carries beyond its bytes and returns the address.

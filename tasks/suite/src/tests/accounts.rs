@@ -68,14 +68,21 @@ fn time_adds_up(s: &mut Suite) -> Outcome {
         }
         Ok(sum)
     };
-    let (before, start) = (all()?, time::ticks());
-    for _ in 0..10 {
-        s.sleep(2000);
-        s.partner.null().expecting("a call")?;
+    // The emulator's own pauses fall between two readings now and then, so there are a few tries.
+    let mut last = (0, 0);
+    for _ in 0..5 {
+        let (before, start) = (all()?, time::ticks());
+        for _ in 0..10 {
+            s.sleep(5000);
+            s.partner.null().expecting("a call")?;
+        }
+        let (after, end) = (all()?, time::ticks());
+        last = (after - before, end - start);
+        if last.0.abs_diff(last.1) * 20 < last.1 {
+            return Ok(());
+        }
     }
-    let (after, end) = (all()?, time::ticks());
-    let (booked, elapsed) = (after - before, end - start);
-    holds(booked.abs_diff(elapsed) * 20 < elapsed, "ticks booked, and elapsed", (booked, elapsed))
+    holds(false, "ticks booked, and elapsed", last)
 }
 
 fn survive(s: &mut Suite) -> Outcome {

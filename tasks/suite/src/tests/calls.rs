@@ -363,6 +363,8 @@ fn receive_from_the_dead(s: &mut Suite) -> Outcome {
 }
 
 fn caller_dies_in_queue(s: &mut Suite) -> Outcome {
+    // Nobody else is to be received.
+    s.last.park()?;
     s.low.start(&[Step::call(Call::Send as u64, &[s.id().0.into(), TEST])])?;
     s.sleep(2000);
     equal(state(s.low.index)?, TaskState::Sending(s.own), "state of the caller")?;

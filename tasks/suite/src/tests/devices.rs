@@ -111,6 +111,8 @@ fn one_each(s: &mut Suite) -> Outcome {
 
 fn quiet(s: &mut Suite) -> Outcome {
     super::network::up(s)?;
+    s.console.serial().flush().expecting("flush")?;
+    s.sleep(10_000);
     let before = [interrupts("uart")?, interrupts("mac")?];
     s.sleep(300_000);
     let after = [interrupts("uart")?, interrupts("mac")?];

@@ -78,19 +78,22 @@ fn none_lost(s: &mut Suite) -> Outcome {
 fn ping_pong(s: &mut Suite) -> Outcome {
     const ROUNDS: usize = 15;
     let (own, a) = (u64::from(s.own), s.bits.a);
-    let wait = s.low.memory.wait(0, 1);
     let post = Step::call(Call::Post as u64, &[own, a.into()]);
-    let mut script = [wait; 2 * ROUNDS];
-    script.iter_mut().skip(1).step_by(2).for_each(|step| *step = post);
-    for _ in 0..20 {
+    for turn in 0..20 {
+        // Each wait has seen all posts before it, so that it ends with the next one only.
+        let mut script = [post; 2 * ROUNDS];
+        for round in 0..ROUNDS {
+            script[2 * round] = s.low.memory.wait_since(64 * round, 1, turn * ROUNDS + round);
+        }
         s.low.start(&script)?;
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
+            holds(!s.low.memory.window.is_done(2 * round), "a wait before its post", (turn, round))?;
             ipc::post(s.low.index, 1).expecting("a post to victim-low")?;
             equal(s.wait(a, 500_000), a, "the answer")?;
+            let got = [0, 1].map(|result| s.low.memory.window.result(2 * round, result));
+            equal(got, [TaskId::KERNEL.0.into(), 1], "sender and bits of a notification")?;
         }
         s.low.finish()?;
-        equal(s.low.memory.window.result(0, 0) as u32, TaskId::KERNEL.0, "sender of a notification")?;
-        equal(s.low.memory.window.result(0, 1), 1, "its bits")?;
     }
     Ok(())
 }
