@@ -17,7 +17,7 @@
 mod record;
 mod splitter;
 
-pub use record::{Figure, Moment, Outcome, Record, TaskCounters};
+pub use record::{Figure, Moment, Outcome, Record, StackCounters, TaskCounters};
 pub use splitter::{Piece, Splitter};
 
 /// Bytes of the longest record in postcard's form.

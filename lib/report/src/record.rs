@@ -41,6 +41,8 @@ pub enum Record<'a> {
     /// The counters of one task.
     #[serde(borrow)]
     Task(TaskCounters<'a>),
+    /// What the network stack has counted by then.
+    Stack(StackCounters),
     /// A measured value.
     #[serde(borrow)]
     Figure(Figure<'a>),
@@ -79,6 +81,27 @@ pub struct TaskCounters<'a> {
     pub name: &'a str,
     /// Since boot.
     pub counters: Counters,
+}
+
+/// What the network stack counts, from its start on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct StackCounters {
+    /// Frames received.
+    pub rx_frames: u64,
+    /// Frames sent.
+    pub tx_frames: u64,
+    /// Payload bytes copied out of frames.
+    pub rx_copied: u64,
+    /// Payload bytes copied into frames.
+    pub tx_copied: u64,
+    /// Calls to the MAC driver.
+    pub exchanges: u64,
+    /// Echo requests answered.
+    pub echoes: u64,
+    /// UDP datagrams sent.
+    pub udp_sent: u64,
+    /// Packets dropped, for whatever reason.
+    pub dropped: u64,
 }
 
 /// A measured value.

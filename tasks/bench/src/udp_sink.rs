@@ -2,8 +2,8 @@
 //!
 //! Each peer (address and port) has a session of its own, so that an odd or broken one never upsets the next.
 //!
-//! * **iperf** numbers its datagrams. The last one has a negative number and is answered with a report; it is repeated until an answer
-//!   arrives, so a session that has ended stays for [`KEEP`] and gives the same answer again.
+//! * **iperf** numbers its datagrams. The last one has a negative number and is answered with a report; it counts as data, as it does for
+//!   iperf's own server. It is repeated until an answer arrives, so a session that has ended stays for [`KEEP`] and gives the same answer again.
 //! * **ttcp** marks start and end by datagrams of at most [`MARK`] bytes. Marks before the first data are start marks, the first one
 //!   behind data is the end mark, further ones belong to it. If no data come between marks, `-l` may have been that small: then silence
 //!   ends the session, and all but the first and the last count as data.
@@ -236,13 +236,7 @@ impl UdpSink {
         }
         match datagram {
             Some(last) if last.last => {
-                if session.received > 0 {
-                    session.last = now;
-                }
-                if let Kind::Iperf { highest, .. } = &mut session.kind {
-                    // Its number is that of the last datagram of data, or the next one.
-                    *highest = (*highest).max(last.number - 1);
-                }
+                session.data(now, payload.len(), Some(&last));
                 let finished = session.finish(Ending::Mark);
                 Step { answer: finished.report.answer(payload, last.wide, answer), finished: Some(finished) }
             }

@@ -53,6 +53,8 @@ struct Console {
     before: Sample,
     // Typed while something runs.
     ahead: Deque<u8, 512>,
+    // Prompts so far, so that none is shown twice.
+    prompts: u32,
     // Time of the last crash that was shown.
     shown: u64,
     bits: Bits,
@@ -74,6 +76,7 @@ pub fn run() -> ! {
         activity: Activity::Line,
         before: Sample::zero(),
         ahead: Deque::new(),
+        prompts: 0,
         shown: 0,
         bits,
     };
@@ -109,6 +112,7 @@ impl Console {
 
     /// Shows the prompt; `Out` never fails.
     fn prompt(&mut self) {
+        self.prompts = self.prompts.wrapping_add(1);
         let _ = self.editor.show(&mut self.out);
     }
 
@@ -163,6 +167,7 @@ impl Console {
 
     fn line(&mut self, line: &str) {
         let name = line.split_ascii_whitespace().next().unwrap_or_default();
+        let prompts = self.prompts;
         match command::parse(line) {
             Ok(command) => self.execute(command),
             Err(wrong) => {
@@ -172,7 +177,7 @@ impl Console {
                 }
             }
         }
-        if matches!(self.activity, Activity::Line) {
+        if matches!(self.activity, Activity::Line) && self.prompts == prompts {
             self.prompt();
         }
     }

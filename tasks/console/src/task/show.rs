@@ -8,8 +8,8 @@ use console::command::COMMANDS;
 use console::net;
 use console::system::{self, Row, Sample};
 use idol_runtime::Error;
-use net_api::SocketInfo;
-use report::{Moment, Record, TaskCounters};
+use net_api::{SocketInfo, Statistics};
+use report::{Moment, Record, StackCounters, TaskCounters};
 use supervisor_api::CrashRecord;
 use userlib::{config, kernel, time};
 
@@ -33,6 +33,30 @@ pub fn sample() -> Sample {
 pub fn crash(out: &mut Out, record: &CrashRecord) {
     let name = config::task_name(record.task).unwrap_or("?");
     let _ = system::crash(out, record, name, time::to_micros(record.fault.time));
+}
+
+fn stack_counters(counts: &Statistics) -> StackCounters {
+    let dropped = counts.drop_malformed
+        + counts.drop_not_ours
+        + counts.drop_protocol
+        + counts.drop_ip_checksum
+        + counts.drop_l4_checksum
+        + counts.drop_fragment
+        + counts.drop_no_port
+        + counts.drop_udp_full
+        + counts.drop_syn
+        + counts.drop_neighbour
+        + counts.drop_no_frame;
+    StackCounters {
+        rx_frames: counts.rx_frames,
+        tx_frames: counts.tx_frames,
+        rx_copied: counts.rx_copied,
+        tx_copied: counts.tx_copied,
+        exchanges: counts.exchanges,
+        echoes: counts.echoes,
+        udp_sent: counts.udp_sent,
+        dropped,
+    }
 }
 
 impl Console {
@@ -141,9 +165,14 @@ impl Console {
         for (place, (task, _)) in counters.iter_mut().zip(tasks()) {
             *place = kernel::counters(task).unwrap_or_default();
         }
+        // The stack is asked behind them, so that this call counts for nobody.
+        let stack = self.net.statistics().map(|counts| stack_counters(&counts));
         self.record(&Record::Counters(moment));
         for ((_, name), counters) in tasks().zip(counters) {
             self.record(&Record::Task(TaskCounters { name, counters }));
+        }
+        if let Ok(stack) = stack {
+            self.record(&Record::Stack(stack));
         }
     }
 
