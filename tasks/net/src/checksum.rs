@@ -84,8 +84,12 @@ fn even_sum(data: &[u8]) -> u64 {
     for word in words {
         sum += u64::from(u32::from_ne_bytes(*word));
     }
-    let mut last = [0; 4];
-    last[..rest.len()].copy_from_slice(rest);
+    let last = match *rest {
+        [a, b, c] => [a, b, c, 0],
+        [a, b] => [a, b, 0, 0],
+        [a] => [a, 0, 0, 0],
+        _ => return sum,
+    };
     sum + u64::from(u32::from_ne_bytes(last))
 }
 

@@ -62,7 +62,7 @@ struct Place {
 
 /// One echo request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ping {
+enum Ping {
     /// None.
     Free,
     /// Sent: to whom, sequence number, and when in microseconds.
@@ -82,10 +82,68 @@ pub struct Client<'f> {
     pub mask: u32,
     /// What is left of its window.
     pub window: Window<'f>,
-    /// Its echo requests, as a ring.
-    pub pings: [Ping; PINGS],
-    /// True if a notification is to be posted.
-    pub post: bool,
+    /// Its echo requests.
+    pub pings: Pings,
+}
+
+/// Echo requests of one client, each at the place that its sequence number gives it.
+#[derive(Clone, Copy, Debug)]
+pub struct Pings {
+    entries: [Ping; PINGS],
+    /// Answered ones, as bits.
+    answered: u16,
+    /// Where to look first, so that answers are taken in the order of their requests.
+    first: u32,
+}
+
+impl Pings {
+    const NONE: Self = Self { entries: [Ping::Free; PINGS], answered: 0, first: 0 };
+
+    const fn place(sequence: u16) -> usize {
+        sequence as usize % PINGS
+    }
+
+    /// Notes a request, sent at `micros`. One that was there before is forgotten.
+    pub const fn sent(&mut self, to: [u8; 4], sequence: u16, micros: i64) {
+        let place = Self::place(sequence);
+        self.entries[place] = Ping::Sent(to, sequence, micros);
+        self.answered &= !(1 << place);
+    }
+
+    /// When the request that this answers was sent; `None` if there is none.
+    #[must_use]
+    pub fn sent_at(&self, from: [u8; 4], sequence: u16) -> Option<i64> {
+        match self.entries[Self::place(sequence)] {
+            Ping::Sent(to, sent, at) if to == from && sent == sequence => Some(at),
+            _ => None,
+        }
+    }
+
+    /// Notes an answer.
+    pub const fn answer(&mut self, reply: PingReply) {
+        let place = Self::place(reply.sequence);
+        self.entries[place] = Ping::Answered(reply);
+        self.answered |= 1 << place;
+    }
+
+    /// Takes an answer.
+    pub const fn take(&mut self) -> Option<PingReply> {
+        if self.answered == 0 {
+            return None;
+        }
+        let place = (self.first + self.answered.rotate_right(self.first).trailing_zeros()) as usize % PINGS;
+        self.answered &= !(1 << place);
+        self.first = (place as u32 + 1) % PINGS as u32;
+        match core::mem::replace(&mut self.entries[place], Ping::Free) {
+            Ping::Answered(reply) => Some(reply),
+            _ => None,
+        }
+    }
+
+    /// Forgets all.
+    pub const fn clear(&mut self) {
+        *self = Self::NONE;
+    }
 }
 
 /// All clients and places.
@@ -95,6 +153,8 @@ pub struct Clients<'f> {
     places: [Place; SocketId::PLACES],
     /// By task index: client number, or none.
     by_task: [u8; abi::MAX_TASKS],
+    /// Clients that a notification is to be posted to, as bits.
+    posts: u32,
 }
 
 const NO_CLIENT: u8 = u8::MAX;
@@ -130,6 +190,7 @@ impl<'f> Clients<'f> {
                 news: false,
             }; SocketId::PLACES],
             by_task: [NO_CLIENT; abi::MAX_TASKS],
+            posts: 0,
         }
     }
 
@@ -145,14 +206,8 @@ impl<'f> Clients<'f> {
             return false;
         }
         *entry = number as u8;
-        self.clients[number] = Some(Client {
-            task: id.index() as u8,
-            id,
-            mask,
-            window: Window::new(memory),
-            pings: [Ping::Free; PINGS],
-            post: false,
-        });
+        self.clients[number] =
+            Some(Client { task: id.index() as u8, id, mask, window: Window::new(memory), pings: Pings::NONE });
         true
     }
 
@@ -305,9 +360,18 @@ impl<'f> Clients<'f> {
         let place = &mut self.places[at];
         place.armed = false;
         place.news = true;
-        if let Some(client) = &mut self.clients[place.client] {
-            client.post = true;
-        }
+        self.posts |= 1 << place.client;
+    }
+
+    /// Plans a notification for a client.
+    pub const fn post_to(&mut self, client: usize) {
+        self.posts |= 1 << client;
+    }
+
+    /// Takes the clients that a notification is planned for, as bits.
+    #[inline]
+    pub const fn take_posts(&mut self) -> u32 {
+        core::mem::replace(&mut self.posts, 0)
     }
 
     /// Takes the places of a client that have news, as bits. They stay disarmed until looked at one by one.
@@ -334,8 +398,8 @@ mod tests {
         Step { readable_total, unsent, state: state::MAY_SEND, ..Step::default() }
     }
 
-    fn posts(clients: &mut Clients<'_>) -> usize {
-        clients.iter_mut().filter_map(|(_, client)| core::mem::take(&mut client.post).then_some(())).count()
+    fn posts(clients: &mut Clients<'_>) -> u32 {
+        clients.take_posts().count_ones()
     }
 
     #[test]

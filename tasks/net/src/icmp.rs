@@ -8,7 +8,7 @@ use smoltcp::wire::Ipv4Address;
 use net_api::{Address, NetError, PingReply};
 
 use crate::checksum::Sum;
-use crate::clients::{Clients, Ping};
+use crate::clients::Clients;
 use crate::link::{Link, Mac, SendError};
 use crate::packet::{ICMP, IPV4_HEADER, Ipv4Header, word};
 
@@ -85,14 +85,8 @@ fn answered<M: Mac>(
     let sequence = word(message, 6);
     let client = clients.get(number)?;
     let from = header.source.octets();
-    let ping = client
-        .pings
-        .iter_mut()
-        .find(|ping| matches!(ping, Ping::Sent(to, sent, _) if *to == from && *sent == sequence))?;
-    let Ping::Sent(_, _, at) = *ping else {
-        return None;
-    };
-    *ping = Ping::Answered(PingReply {
+    let at = client.pings.sent_at(from, sequence)?;
+    client.pings.answer(PingReply {
         address: Address(from),
         sequence,
         len: (message.len() - ECHO_HEADER) as u16,
@@ -119,17 +113,7 @@ pub fn ping<M: Mac>(
     }
     let source = link.source_for(target).ok_or(NetError::Unreachable)?;
     let client = clients.get(number).ok_or(NetError::NoWindow)?;
-    // A free entry, else the request that has waited longest for an answer.
-    let entry = client
-        .pings
-        .iter_mut()
-        .min_by_key(|ping| match ping {
-            Ping::Free => (0, 0),
-            Ping::Sent(_, _, at) => (1, *at),
-            Ping::Answered(_) => (2, 0),
-        })
-        .ok_or(NetError::TooMany)?;
-    *entry = Ping::Sent(target.octets(), sequence, link.now.total_micros());
+    client.pings.sent(target.octets(), sequence, link.now.total_micros());
     let mut echo = [0; ECHO_HEADER];
     echo[0] = ECHO_REQUEST;
     echo[4..6].copy_from_slice(&(IDENTIFIER ^ number as u16).to_be_bytes());

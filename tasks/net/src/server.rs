@@ -13,7 +13,7 @@ use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{IpAddress, IpEndpoint, Ipv4Address};
 use zerocopy::IntoBytes;
 
-use crate::clients::{Kind, Listener, Ping};
+use crate::clients::{Kind, Listener};
 use crate::icmp;
 use crate::link::Mac;
 use crate::packet::MTU;
@@ -119,16 +119,13 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
         }
         if let Some(client) = core.clients.get(number) {
             client.id = current;
-            client.pings.fill(Ping::Free);
-            client.post = false;
+            client.pings.clear();
         }
     }
 
     /// Number of the client that asks.
     #[inline]
     fn client(&mut self, caller: TaskId) -> Result<usize, NetError> {
-        // As the time of the operations: a few microseconds more or less do not matter, one reading of the clock does.
-        self.stack.core.link.now = self.host.now();
         let number = self.stack.core.clients.number(caller)?;
         if self.stack.core.clients.get(number).map(|client| client.id) != Some(caller) {
             self.replace(number, caller);
@@ -212,6 +209,7 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
     /// # Errors
     /// As in the interface.
     pub fn connect_for(&mut self, caller: TaskId, options: &Options, remote: Endpoint) -> Result<SocketId, NetError> {
+        self.stack.core.link.now = self.host.now();
         let client = self.client(caller)?;
         let (receive, send) = Self::sizes(options)?;
         let target = Ipv4Address::from(remote.address.0);
@@ -340,6 +338,7 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
     /// # Errors
     /// As in the interface.
     pub fn close_for(&mut self, caller: TaskId, socket: SocketId, cut: bool) -> Result<(), NetError> {
+        self.stack.core.link.now = self.host.now();
         let (_, kind) = self.socket(caller, socket)?;
         self.stack.core.release(socket.place(), kind, cut);
         self.work(false);
@@ -359,6 +358,7 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
     /// # Errors
     /// As in the interface.
     pub fn ping_for(&mut self, caller: TaskId, host: Address, len: u16, sequence: u16) -> Result<(), NetError> {
+        self.stack.core.link.now = self.host.now();
         let client = self.client(caller)?;
         let core = &mut self.stack.core;
         let target = Ipv4Address::from(host.0);
@@ -376,14 +376,7 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
         let number = self.client(caller)?;
         let clients = &mut self.stack.core.clients;
         let client = clients.get(number).ok_or(NetError::NoWindow)?;
-        let reply = client.pings.iter_mut().find_map(|ping| match *ping {
-            Ping::Answered(reply) => {
-                *ping = Ping::Free;
-                Some(reply)
-            }
-            _ => None,
-        });
-        reply.ok_or(NetError::WouldBlock)
+        client.pings.take().ok_or(NetError::WouldBlock)
     }
 
     fn tcp_socket(&mut self, caller: TaskId, socket: SocketId) -> Result<(usize, usize), NetError> {

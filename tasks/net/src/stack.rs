@@ -156,20 +156,21 @@ impl<'f, M: Mac> Stack<'f, M> {
                 break;
             }
         }
-        let until = self.core.tcp.next_due().map_or(self.next_sweep, |due| due.min(self.next_sweep));
+        let until = self.core.tcp.next_due().min(self.next_sweep);
         Rest { until: if pause { now + PAUSE } else { until }, pause }
     }
 
     /// Posts what clients are waiting for: calls `post` with task index and mask.
     pub fn post(&mut self, mut post: impl FnMut(u8, u32)) {
-        let mut posts = 0;
-        for (_, client) in self.core.clients.iter_mut() {
-            if core::mem::take(&mut client.post) {
-                posts += 1;
+        let mut waiting = self.core.clients.take_posts();
+        while waiting != 0 {
+            let number = waiting.trailing_zeros() as usize;
+            waiting &= waiting - 1;
+            if let Some(client) = self.core.clients.get(number) {
                 post(client.task, client.mask);
+                self.core.link.statistics.posts += 1;
             }
         }
-        self.core.link.statistics.posts += posts;
     }
 
     /// Looks at a received frame in place. It goes back to the books at the end.
@@ -312,9 +313,8 @@ impl<'f, M: Mac> Core<'f, M> {
             TCP => self.receive_tcp(header, packet),
             UDP => self.receive_udp(header, packet),
             ICMP => {
-                let client = icmp::receive(&mut self.link, &mut self.clients, header, payload);
-                if let Some(client) = client.and_then(|number| self.clients.get(number)) {
-                    client.post = true;
+                if let Some(client) = icmp::receive(&mut self.link, &mut self.clients, header, payload) {
+                    self.clients.post_to(client);
                 }
             }
             _ => self.link.statistics.drop_protocol += 1,
@@ -484,8 +484,8 @@ impl<'f, M: Mac> Core<'f, M> {
             self.iface.0.update_ip_addrs(|list| {
                 list.clear();
                 if let Some(address) = address {
-                    // The list has room for two.
-                    let _ = list.push(IpCidr::Ipv4(address));
+                    // As a host of its own: network and broadcast are looked after here. The list has room for two.
+                    let _ = list.push(IpCidr::Ipv4(Ipv4Cidr::new(address.address(), 32)));
                 }
             });
             self.tcp.address_lost();

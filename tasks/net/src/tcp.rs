@@ -35,6 +35,9 @@ const LINGER: Duration = Duration::from_secs(60);
 /// A deadline in the past that did not go away by polling is looked at again after this, not at once.
 const STALE: Duration = Duration::from_millis(10);
 
+/// No deadline.
+const NEVER: Instant = Instant::from_micros_const(i64::MAX);
+
 const SYN: u8 = 0x02;
 const RST: u8 = 0x04;
 const ACK: u8 = 0x10;
@@ -82,6 +85,8 @@ pub struct Tcp<'f> {
     nobody: SocketSet<'f>,
     /// Slots that may have something to send or to tell.
     dirty: u32,
+    /// No slot's deadline is before this. It may be too early, as deadlines move away unnoticed.
+    earliest: Instant,
     next_port: u16,
 }
 
@@ -138,6 +143,7 @@ impl<'f> Tcp<'f> {
             last: 0,
             nobody: SocketSet::new(&mut [][..]),
             dirty: 0,
+            earliest: NEVER,
             next_port: 49_152,
         }
     }
@@ -213,13 +219,6 @@ impl<'f> Tcp<'f> {
                 let slot = &mut self.slots[at];
                 iface.poll_ingress_single(now, &mut device, &mut slot.set);
                 self.dirty |= 1 << at;
-                if slot.state() == State::Closed && slot.cause == cause::NONE {
-                    slot.cause = match slot.was {
-                        State::SynSent => cause::REFUSED,
-                        State::LastAck | State::Closed => cause::NONE,
-                        _ => cause::RESET,
-                    };
-                }
             }
             None => {
                 iface.poll_ingress_single(now, &mut device, &mut self.nobody);
@@ -228,12 +227,24 @@ impl<'f> Tcp<'f> {
         Input::Taken
     }
 
+    /// Notes how a connection ended, if a segment that just came ended it. To be called before [`Tcp::egress`], which may end it by time.
+    fn note_end(slot: &mut Slot<'_>) {
+        if slot.state() == State::Closed && slot.cause == cause::NONE {
+            slot.cause = match slot.was {
+                State::SynSent => cause::REFUSED,
+                State::LastAck | State::Closing | State::TimeWait | State::Closed => cause::NONE,
+                _ => cause::RESET,
+            };
+        }
+    }
+
     /// Lets a slot send what it has, and asks it when it wants to be asked again.
     pub fn egress<M: Mac>(&mut self, at: usize, iface: &mut Interface, link: &mut Link<'f, M>) {
         let slot = &mut self.slots[at];
         if slot.role == Role::Unused {
             return;
         }
+        Self::note_end(slot);
         let now = link.now;
         loop {
             let mut device = Device::sender(link);
@@ -242,6 +253,9 @@ impl<'f> Tcp<'f> {
             }
         }
         slot.deadline = iface.poll_at(now, &slot.set).map(|at| if at <= now { now + STALE } else { at });
+        if let Some(deadline) = slot.deadline {
+            self.earliest = self.earliest.min(deadline);
+        }
     }
 
     /// Follows a slot's state after something happened. Returns who should hear of it.
@@ -597,11 +611,20 @@ impl<'f> Tcp<'f> {
     }
 
     /// Marks the slots whose time has come.
+    #[inline]
     pub fn tick(&mut self, now: Instant) {
-        for at in 0..SLOTS {
-            let slot = &mut self.slots[at];
-            if slot.deadline.is_some_and(|deadline| deadline <= now) {
-                self.dirty |= 1 << at;
+        if now >= self.earliest {
+            self.expire(now);
+        }
+    }
+
+    fn expire(&mut self, now: Instant) {
+        self.earliest = NEVER;
+        for (at, slot) in self.slots.iter().enumerate() {
+            match slot.deadline {
+                Some(deadline) if deadline <= now => self.dirty |= 1 << at,
+                Some(deadline) => self.earliest = self.earliest.min(deadline),
+                None => {}
             }
         }
     }
@@ -624,10 +647,11 @@ impl<'f> Tcp<'f> {
         }
     }
 
-    /// When [`Tcp::tick`] has something to do next.
+    /// When [`Tcp::tick`] may have something to do next.
+    #[inline]
     #[must_use]
-    pub fn next_due(&self) -> Option<Instant> {
-        self.slots.iter().filter_map(|slot| slot.deadline).min()
+    pub const fn next_due(&self) -> Instant {
+        self.earliest
     }
 
     /// Our address is gone: every connection is asked, and smoltcp closes those that used it.
