@@ -137,9 +137,13 @@ impl Suite {
         loop {
             let (bits, sequence) = ipc::wait(mask | self.bits.timer, self.seen);
             self.seen = sequence;
-            if bits & mask != 0 || time::ticks() >= deadline {
+            if bits & mask != 0 {
                 time::cancel_timer();
                 return bits & mask;
+            }
+            // A bit that an earlier timer left comes before the deadline.
+            if bits & self.bits.timer != 0 && time::ticks() >= deadline {
+                return 0;
             }
         }
     }
@@ -191,6 +195,8 @@ impl Suite {
     pub fn run(&mut self, test: &Test) -> Outcome {
         self.fresh_victims()?;
         self.tidy_frames()?;
+        // The announcement of the test is out, and its interrupts are over.
+        self.console.serial().flush().expecting("flush")?;
         let totals = Pool::totals();
         let before = self.bystanders(test);
         (test.run)(self)?;

@@ -1,7 +1,7 @@
 //! Peers of the board's network tests on this host: a TCP and UDP echo service, and a client.
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -82,12 +82,6 @@ pub fn serving_address(host: Ipv4Addr, behind_router: bool) -> Ipv4Addr {
     if behind_router { Ipv4Addr::LOCALHOST } else { host }
 }
 
-/// For messages.
-#[must_use]
-pub fn shown(address: Ipv4Addr, port: u16) -> SocketAddr {
-    SocketAddr::new(IpAddr::V4(address), port)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,7 +89,7 @@ mod tests {
     #[test]
     fn the_client_is_content_with_the_service() {
         let port = serve(Ipv4Addr::LOCALHOST).expect("a port");
-        let called = call(shown(Ipv4Addr::LOCALHOST, port), 3, Duration::from_secs(20));
+        let called = call((Ipv4Addr::LOCALHOST, port).into(), 3, Duration::from_secs(20));
         called.join().expect("ends").expect("echoes");
     }
 
