@@ -3,7 +3,7 @@
 use core::cell::Cell;
 
 use abi::frame::FrameMeta;
-use abi::{FrameDesc, FrameHandle};
+use abi::{FrameDesc, FrameHandle, PAGE_SIZE};
 
 use crate::memory::FrameMemory;
 use crate::{RxFrame, TxFrame};
@@ -156,7 +156,8 @@ impl<const C: usize> Frames<C> {
             let Some((slot, desc)) = self.pop(&self.stock, Place::Open) else {
                 break;
             };
-            self.put_out(slot, FrameDesc { meta: 0, len: 0, ..desc });
+            // It may have been written, anywhere.
+            self.put_out(slot, FrameDesc { meta: 0, len: PAGE_SIZE as u16, ..desc });
         }
     }
 
@@ -206,7 +207,7 @@ impl<const C: usize> Frames<C> {
         if self.stock.get().len < self.target {
             self.restock(slot);
         } else {
-            // The driver needs no length; 0 keeps it from maintaining caches for it.
+            // Length 0 says that it was only read: its cache lines need no maintenance.
             self.put_out(slot, FrameDesc { meta: 0, len: 0, ..desc });
         }
     }

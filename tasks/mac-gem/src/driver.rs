@@ -7,78 +7,16 @@
 //! was: after `more`, the stack calls again without waiting for a notification; without it, one will come.
 
 use abi::frame::Direction;
-use abi::{FrameDesc, FrameHandle, KernelError, MAX_FRAME_LIST};
+use abi::{FrameDesc, KernelError, MAX_FRAME_LIST};
 use userlib::FrameList;
 
 use crate::arm;
+use crate::free::{FreeFrames, is_read};
 use crate::phy::{Link, Mdio, Phy};
-use crate::ring::{self, Handles, Pool, RxRing, TxRing, Words};
+use crate::ring::{self, Pool, RxRing, TxRing, Words};
 use crate::stats::{MacCounts, Stats};
 
 mod watch;
-
-/// Frames that the driver holds and that are in no ring.
-#[derive(Debug)]
-pub struct FreeFrames {
-    handles: Handles,
-    len: usize,
-}
-
-impl FreeFrames {
-    /// None; `handles` has room for all frames of the pool.
-    #[must_use]
-    pub const fn new(handles: Handles) -> Self {
-        Self { handles, len: 0 }
-    }
-
-    #[inline]
-    fn push(&mut self, handle: FrameHandle) {
-        // There is room for each frame of the pool.
-        if let Some(place) = self.handles.get_mut(self.len) {
-            *place = handle;
-            self.len += 1;
-        }
-    }
-
-    #[inline]
-    fn pop(&mut self) -> Option<FrameHandle> {
-        self.len = self.len.checked_sub(1)?;
-        self.handles.get(self.len).copied()
-    }
-
-    /// Takes over the entries that are not for sending; returns the marks of all.
-    #[inline]
-    fn take_used(&mut self, list: &[FrameDesc]) -> u8 {
-        let mut marks = 0;
-        let mut room = self.handles.get_mut(self.len..).unwrap_or_default().iter_mut();
-        let before = room.len();
-        for frame in list {
-            marks |= frame.meta;
-            if frame.meta & ring::TX == 0
-                && let Some(place) = room.next()
-            {
-                *place = frame.handle;
-            }
-        }
-        self.len += before - room.len();
-        marks
-    }
-
-    /// Moves up to `count` frames to a list, as empty ones for reception.
-    #[inline]
-    fn take_out(&mut self, count: usize, list: &mut FrameList) {
-        let count = count.min(self.len).min(MAX_FRAME_LIST - list.len());
-        let start = self.len - count;
-        let handles = self.handles.get(start..self.len).unwrap_or_default();
-        let len = ring::RX_BUFFER as u16;
-        list.extend(handles.iter().map(|handle| FrameDesc { handle: *handle, len, offset: 0, meta: 0 }));
-        self.len = start;
-    }
-
-    const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-}
 
 /// Room for receive buffers that is left open before they are filled in one go: each `FrameArm` has its price.
 const REFILL: usize = 16;
@@ -89,6 +27,7 @@ const TX_SHARE: usize = 8;
 
 /// Interrupts per tick that may turn out to be for nothing before the interrupt is left masked until the next tick.
 const VAIN_INTERRUPTS: u8 = 8;
+
 bitflags::bitflags! {
     /// What the MAC reports, in the bits of its interrupt status register.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -289,7 +228,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
     /// Frames that this task holds and that are in no ring.
     #[must_use]
     pub fn free_frames(&self) -> usize {
-        self.free.len
+        self.free.len()
     }
 
     /// One exchange with the stack.
@@ -313,28 +252,24 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
     /// Sorts what the stack brings: frames to send into the batch, others to the free ones.
     #[inline]
     fn sort_in(&mut self, list: &mut FrameList) {
-        let marks = self.free.take_used(list.as_slice());
         self.batch.clear();
-        if marks & ring::TX != 0 {
-            for frame in list.as_slice() {
-                self.sort_to_send(frame);
+        if self.free.take_read(list.as_slice()) {
+            for frame in list.as_slice().iter().filter(|frame| !is_read(frame)) {
+                self.sort_other(frame);
             }
         }
         list.clear();
     }
 
-    /// A frame to send goes into the batch, unless there is something wrong with it.
+    /// A frame to send goes into the batch, unless there is something wrong with it. Others come back as they went.
     #[inline]
-    fn sort_to_send(&mut self, frame: &FrameDesc) {
-        if frame.meta & ring::TX == 0 {
-            return;
-        }
+    fn sort_other(&mut self, frame: &FrameDesc) {
+        let to_send = frame.meta & ring::TX != 0;
         let len = usize::from(frame.len).wrapping_sub(usize::from(frame.offset));
-        if (ring::MIN_TX_FRAME..=ring::MAX_FRAME).contains(&len) && self.batch.push(*frame).is_ok() {
+        if to_send && (ring::MIN_TX_FRAME..=ring::MAX_FRAME).contains(&len) && self.batch.push(*frame).is_ok() {
             self.stats.tx_bytes += len as u64;
         } else {
-            // A free one may come back as it went.
-            self.stats.tx_dropped += u64::from(frame.len != 0);
+            self.stats.tx_dropped += u64::from(to_send && frame.len != 0);
             self.free.push(frame.handle);
         }
     }
@@ -534,7 +469,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
 
     /// The free frames are exactly those that the kernel says this task holds: what is in a ring the device holds.
     fn find_frames(&mut self) -> Result<(), KernelError> {
-        self.free.len = 0;
+        self.free.clear();
         self.recount = false;
         let mut from = Some(0);
         let mut page = [FrameDesc::default(); MAX_FRAME_LIST];

@@ -6,6 +6,7 @@
 //! * [`desc`]: descriptor formats,
 //! * [`ring`]: receive and transmit ring, with the rules that the MAC sets for them,
 //! * [`arm`]: where frames enter a ring,
+//! * [`free`]: frames that are in no ring,
 //! * [`driver`]: an exchange with the stack, an interrupt, a tick,
 //! * [`device`]: the MAC behind the driver's trait: set-up, doorbell, events,
 //! * [`phy`]: negotiation and link,
@@ -20,6 +21,7 @@ pub mod arm;
 pub mod desc;
 pub mod device;
 pub mod driver;
+pub mod free;
 #[cfg(test)]
 mod model;
 pub mod phy;

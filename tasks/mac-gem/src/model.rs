@@ -14,7 +14,7 @@ use ledger::{Holder, Ledger};
 use crate::desc::{rx_address, rx_status, tx_control};
 use crate::driver::{Events, Kernel, Mac};
 use crate::phy::{Link, Mdio};
-use crate::ring::Words;
+use crate::ring::{RX_BUFFER, Words};
 use crate::stats::MacCounts;
 
 mod stack;
@@ -65,6 +65,8 @@ pub struct World {
     memory: Vec<u32>,
     /// What each frame holds.
     content: Vec<u64>,
+    /// The cache may hold lines of it that memory does not have yet.
+    dirty: Vec<bool>,
     pub wire_in: VecDeque<Arrival>,
     pub wire_out: Vec<u64>,
     rx_on: bool,
@@ -332,10 +334,18 @@ impl Mdio for Shared {
 }
 
 impl Kernel for Shared {
-    fn arm(&mut self, list: &[FrameDesc], _direction: Direction) -> Result<(), KernelError> {
+    fn arm(&mut self, list: &[FrameDesc], direction: Direction) -> Result<(), KernelError> {
         let mut world = self.0.borrow_mut();
         world.stir();
-        world.ledger.arm(DRIVER, list, |_| ())
+        let World { ledger, dirty, .. } = &mut *world;
+        ledger.arm(DRIVER, list, |moved| {
+            let frame = moved.index - usize::from(OTHERS);
+            // What is sent is written back as far as it is sent; the rest of the frame may stay dirty.
+            if direction == Direction::Receive {
+                dirty[frame] &= moved.desc.len < RX_BUFFER as u16;
+                assert!(!dirty[frame], "what the MAC writes may be overwritten by the cache");
+            }
+        })
     }
 
     fn complete(&mut self, list: &[FrameDesc]) -> Result<(), KernelError> {

@@ -10,7 +10,8 @@ use userlib::FrameList;
 
 use super::{Arrival, DRIVER, Habits, MEMORY, Memory, NET, OTHERS, POOL, Shared, World};
 use crate::desc::{rx_address, tx_control};
-use crate::driver::{Answer, Ask, Driver, Events, FreeFrames};
+use crate::driver::{Answer, Ask, Driver, Events};
+use crate::free::FreeFrames;
 use crate::phy::Phy;
 use crate::ring::{Handles, Pool, RX_OFFSET, RxRing, TxRing};
 use crate::stats::MacCounts;
@@ -59,6 +60,7 @@ impl Bench {
             ledger,
             memory: vec![0; 2 * (habits.rx_len + habits.tx_len)],
             content: vec![0; usize::from(habits.frames)],
+            dirty: vec![true; usize::from(habits.frames)],
             wire_in: VecDeque::new(),
             wire_out: Vec::new(),
             rx_on: false,
@@ -136,7 +138,11 @@ impl Bench {
             let id = self.next_id;
             self.next_id += 1;
             let index = frame.handle.index() - usize::from(OTHERS);
-            self.world.0.borrow_mut().content[index] = id;
+            {
+                let mut world = self.world.0.borrow_mut();
+                world.content[index] = id;
+                world.dirty[index] = true;
+            }
             self.queued.push(id);
             let offset = (id % 7) as u8;
             let frame = FrameDesc { len: 60 + u16::from(offset), offset, meta: crate::ring::TX, ..frame };
@@ -144,7 +150,7 @@ impl Bench {
         }
         for _ in 0..give_back {
             let Some(frame) = self.used.pop() else { break };
-            if list.push(FrameDesc { meta: 0, ..frame }).is_err() {
+            if list.push(FrameDesc { meta: 0, len: 0, ..frame }).is_err() {
                 self.used.push(frame);
                 break;
             }
