@@ -70,6 +70,8 @@ impl<M: Machine> Kernel<M> {
                 }
                 Ok(())
             }
+            // Nobody would have the CPU when all others wait.
+            kernel_op::STOP if self.is_idle(argument) => Err(KernelError::BadArgument.into()),
             kernel_op::STOP => {
                 self.finish(me, 0)?;
                 if !matches!(self.tasks[argument].state, State::Faulted | State::Stopped) {

@@ -11,7 +11,8 @@ use crate::task::PANIC_MESSAGE_LEN;
 use crate::{CallResult, Context, Kernel, Machine, State, Trap};
 
 impl<M: Machine> Kernel<M> {
-    /// Stops a task for a reason and tells the supervisor. The supervisor itself starts anew at once.
+    /// Stops a task for a reason and tells the supervisor. The supervisor itself starts anew at once, and so does the task
+    /// of the lowest priority: somebody has to have the CPU when all others wait.
     pub(crate) fn fault(&mut self, index: usize, info: FaultInfo) {
         let time = self.machine.ticks();
         let task = &mut self.tasks[index];
@@ -30,8 +31,15 @@ impl<M: Machine> Kernel<M> {
         if index == supervisor {
             self.machine.log(b"kernel: the supervisor faulted and starts anew\r\n");
             self.start(index);
+        } else if self.is_idle(index) {
+            self.start(index);
         }
         self.post(supervisor, mask);
+    }
+
+    /// True for the task of the lowest priority.
+    pub(crate) fn is_idle(&self, index: usize) -> bool {
+        usize::from(self.tasks[index].rank) + 1 == self.tasks.len()
     }
 
     /// Starts a task that is dead or new.

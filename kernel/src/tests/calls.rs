@@ -321,3 +321,23 @@ fn vector_registers_follow_the_tasks_that_may_use_them() {
     kernel.reschedule();
     assert_eq!(kernel.machine.vectors, 0);
 }
+
+#[test]
+fn somebody_always_has_the_cpu() {
+    let mut kernel = system();
+    for (operation, code) in [(kernel_op::FAULT, 0), (kernel_op::STOP, KernelError::BadArgument.code())] {
+        run(&mut kernel, SERVER);
+        call(&mut kernel, SERVER, Call::Kernel, [operation as usize, IDLE, 0, 0, 0, 0, 0, 0]);
+        // The supervisor has been told, and finds nothing to do.
+        while kernel.current() != SERVER {
+            let me = kernel.current();
+            recv(&mut kernel, me, 0xff, 0);
+        }
+        assert_eq!(results(&kernel, SERVER)[0], code as usize);
+        check_invariants(&kernel);
+        recv(&mut kernel, SERVER, 0xff, 0);
+        assert_eq!(kernel.current(), IDLE);
+        check_invariants(&kernel);
+    }
+    assert_eq!(id(&kernel, IDLE).generation(), 1, "it died once");
+}

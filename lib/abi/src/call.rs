@@ -203,7 +203,8 @@ pub mod kernel_op {
     pub const NEXT_FAULTED: u32 = 7;
     /// Writes a `FrameCensus` of pool `arg` as postcard bytes. Needs `STATS`.
     pub const FRAME_CENSUS: u32 = 8;
-    /// Stops task `arg`; it stays stopped until restarted. Needs `SUPERVISE`.
+    /// Stops task `arg`; it stays stopped until restarted. Not for the task of the lowest priority, which keeps the CPU
+    /// when all others wait. Needs `SUPERVISE`.
     pub const STOP: u32 = 9;
 
     /// Result of `NEXT_FAULTED` when there is none.

@@ -165,6 +165,18 @@ impl Suite {
         true
     }
 
+    /// Lets others run until a task has come to a state.
+    #[track_caller]
+    pub fn reaches(&mut self, task: u8, state: TaskState, what: &str) -> Outcome {
+        let there = |_: &mut Self| kernel::task_status(task).is_ok_and(|status| status.state == state);
+        // The emulator may have to wait for its own CPU.
+        if self.until(2_000_000, there) {
+            return Ok(());
+        }
+        let found = kernel::task_status(task).map(|status| status.state);
+        Err(Failure::new(format_args!("{what}: {found:?}, expected {state:?}")))
+    }
+
     /// Borrows frames of the partner.
     #[track_caller]
     pub fn borrow_frames(&mut self, count: u32) -> Outcome<FrameList> {

@@ -130,8 +130,7 @@ fn over_the_buffer(s: &mut Suite) -> Outcome {
     // The same when the sender came first and waits in the queue.
     let own = s.id().0.into();
     s.low.start(&[Step::call(Call::Send as u64, &[own, TEST, s.low.memory.scratch(0), 65])])?;
-    s.sleep(2000);
-    equal(state(s.low.index)?, TaskState::Sending(s.own), "state of the sender")?;
+    s.reaches(s.low.index, TaskState::Sending(s.own), "state of the sender")?;
     let id = s.low.id();
     let received = ipc::recv(RecvBuffers { message: &mut [0; 64], frames: None }, 0, 0, Some(id));
     // It was passed over, and is on to asking for work.
@@ -206,8 +205,7 @@ fn server_dies_before(s: &mut Suite) -> Outcome {
     s.high.detach(&[wait])?;
     let high = s.high.id().0.into();
     s.low.start(&[Step::call(Call::Send as u64, &[high, TEST])])?;
-    s.sleep(2000);
-    equal(state(s.low.index)?, TaskState::Sending(s.high.index), "state of the caller")?;
+    s.reaches(s.low.index, TaskState::Sending(s.high.index), "state of the caller")?;
     kernel::inject_fault(s.high.index).expecting("a fault")?;
     s.low.finish()?;
     s.low.memory.refused(0, KernelError::Dead, "the call")?;
@@ -221,8 +219,7 @@ fn server_restarts(s: &mut Suite) -> Outcome {
     s.high.detach(&[receive, wait])?;
     let high = s.high.id().0.into();
     s.low.start(&[Step::call(Call::Send as u64, &[high, TEST])])?;
-    s.sleep(2000);
-    equal(state(s.low.index)?, TaskState::AwaitingReply(s.high.index), "state of the caller")?;
+    s.reaches(s.low.index, TaskState::AwaitingReply(s.high.index), "state of the caller")?;
     revive(s.high.index)?;
     s.low.finish()?;
     s.low.memory.refused(0, KernelError::Dead, "the call")?;
@@ -259,13 +256,11 @@ fn reply_to_nobody(s: &mut Suite) -> Outcome {
     s.high.detach(&[receive, wait])?;
     let high = s.high.id().0.into();
     s.low.start(&[Step::call(Call::Send as u64, &[high, TEST])])?;
-    s.sleep(2000);
-    equal(state(s.low.index)?, TaskState::AwaitingReply(s.high.index), "state of the caller")?;
+    s.reaches(s.low.index, TaskState::AwaitingReply(s.high.index), "state of the caller")?;
     equal(ipc::reply(s.low.id(), 0, &[], None), not_waiting, "reply to one who waits for another")?;
     // One that waits to be received.
     s.last.start(&[Step::call(Call::Send as u64, &[s.id().0.into(), TEST])])?;
-    s.sleep(2000);
-    equal(state(s.last.index)?, TaskState::Sending(s.own), "state of the sender")?;
+    s.reaches(s.last.index, TaskState::Sending(s.own), "state of the sender")?;
     equal(ipc::reply(s.last.id(), 0, &[], None), not_waiting, "reply to one who was not received")
 }
 
@@ -329,10 +324,9 @@ fn closed_receive(s: &mut Suite) -> Outcome {
     let receive = |from| ipc::recv(RecvBuffers { message: &mut [], frames: None }, 0, 0, from);
     for open in [false, true] {
         s.last.start(&send(TEST))?;
-        s.sleep(2000);
-        equal(state(s.last.index)?, TaskState::Sending(s.own), "state of the first")?;
+        s.reaches(s.last.index, TaskState::Sending(s.own), "state of the first")?;
         s.low.start(&send(TEST + 1))?;
-        s.sleep(2000);
+        s.reaches(s.low.index, TaskState::Sending(s.own), "state of the second")?;
         let (one, other) = if open { (None, None) } else { (Some(s.last.id()), Some(s.low.id())) };
         let expected = if open { [s.low.id(), s.last.id()] } else { [s.last.id(), s.low.id()] };
         let (first, second) = (receive(one), receive(other));
@@ -366,8 +360,7 @@ fn caller_dies_in_queue(s: &mut Suite) -> Outcome {
     // Nobody else is to be received.
     s.last.park()?;
     s.low.start(&[Step::call(Call::Send as u64, &[s.id().0.into(), TEST])])?;
-    s.sleep(2000);
-    equal(state(s.low.index)?, TaskState::Sending(s.own), "state of the caller")?;
+    s.reaches(s.low.index, TaskState::Sending(s.own), "state of the caller")?;
     kernel::inject_fault(s.low.index).expecting("a fault")?;
     revive(s.low.index)?;
     s.low.forget();

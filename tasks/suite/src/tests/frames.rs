@@ -503,8 +503,7 @@ fn caller_dies(s: &mut Suite) -> Outcome {
     let high = s.high.id();
     let step = send_frames(&mut s.low.memory, high, operation::RUN, &held, 2);
     s.low.start(&[step])?;
-    s.sleep(2000);
-    equal(state(s.low.index)?, TaskState::Sending(s.high.index), "state of the caller")?;
+    s.reaches(s.low.index, TaskState::Sending(s.high.index), "state of the caller")?;
     equal(kernel::task_status(s.low.index).expecting("status")?.frames_held, 2, "frames of the caller")?;
     kernel::inject_fault(s.low.index).expecting("a fault")?;
     s.pool.all_home()?;

@@ -1,6 +1,7 @@
 //! Notification bits: sticky, masked, never lost, and only for those who may.
 
 use abi::call::Call;
+use abi::stats::TaskState;
 use abi::{KernelError, TaskId};
 use userlib::{RecvBuffers, ipc, kernel, time};
 use victim::{Step, operation};
@@ -101,7 +102,7 @@ fn ping_pong(s: &mut Suite) -> Outcome {
 fn before_messages(s: &mut Suite) -> Outcome {
     let a = s.bits.a;
     s.low.start(&[Step::call(Call::Send as u64, &[s.id().0.into(), u64::from(operation::TESTS)])])?;
-    s.sleep(2000);
+    s.reaches(s.low.index, TaskState::Sending(s.own), "state of the sender")?;
     ipc::post(s.own, a).expecting("a post")?;
     let receive = |seen| ipc::recv(RecvBuffers { message: &mut [], frames: None }, a, seen, None);
     let first = receive(s.seen);

@@ -20,7 +20,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// How late a timer may be, in microseconds: the emulator shares its CPU with whatever the host does.
-const LATE: u64 = 50_000;
+const LATE: u64 = 500_000;
 
 fn punctual(s: &mut Suite) -> Outcome {
     for micros in [1, 10, 100, 1000, 10_000, 30_000] {
@@ -96,8 +96,7 @@ fn far_future(s: &mut Suite) -> Outcome {
     s.high.run(&[Step::call(Call::SetTimer as u64, &[time::ticks() + time::from_micros(1000), 4])])?;
     let wait = s.high.memory.wait(0, 4);
     s.high.detach(&[wait])?;
-    s.low.run(&[Step::new(action::SPIN, &[5000])])?;
-    holds(s.high.memory.window.is_done(0), "the other timer fired", ())?;
+    holds(s.until(2_000_000, |s| s.high.memory.window.is_done(0)), "the other timer fires", ())?;
     equal(s.wait(s.bits.a, 2000), 0, "bits of a timer at the end of time")
 }
 
