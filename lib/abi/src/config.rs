@@ -155,20 +155,80 @@ impl<'a> View<'a> {
 
     /// Calls `visit` for each entry in the order of [`TaskConfig`]'s fields, until
     /// it returns `Some`. A page that ends early ends the walk.
-    pub fn find<T>(self, mut visit: impl FnMut(Item<'a>) -> Option<T>) -> Option<T> {
-        let mut rest = self.0;
-        if let Some(found) = visit(Item::Name(take(&mut rest)?)) {
-            return Some(found);
+    pub fn find<T>(self, visit: impl FnMut(Item<'a>) -> Option<T>) -> Option<T> {
+        self.items().find_map(visit)
+    }
+
+    /// The entries in the order of [`TaskConfig`]'s fields. A page that ends early ends them.
+    #[must_use]
+    pub const fn items(self) -> Items<'a> {
+        Items { rest: self.0, field: 0, left: 1, index: 0 }
+    }
+}
+
+/// The entries of a configuration page.
+#[derive(Clone, Debug)]
+pub struct Items<'a> {
+    rest: &'a [u8],
+    /// Number of the field of [`TaskConfig`].
+    field: u8,
+    /// Entries left in it.
+    left: u32,
+    /// Entries taken from it.
+    index: u32,
+}
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Item<'a>;
+
+    // Once in the program, and not once for each thing that is looked for.
+    #[inline(never)]
+    fn next(&mut self) -> Option<Item<'a>> {
+        while self.left == 0 {
+            self.field += 1;
+            // The last field are the names of tasks.
+            if self.field > 8 {
+                return None;
+            }
+            self.left = take(&mut self.rest)?;
+            self.index = 0;
         }
-        // One pass per field, in wire order. The element types have the same wire form as the owned ones.
-        section(&mut rest, |_, (name, task)| visit(Item::Slot(name, task)))
-            .or_else(|| section(&mut rest, |_, (name, task, mask)| visit(Item::Notify(name, task, mask))))
-            .or_else(|| section(&mut rest, |_, (name, mask)| visit(Item::Notification(name, mask))))
-            .or_else(|| section(&mut rest, |_, (name, base, size)| visit(Item::Peripheral(name, base, size))))
-            .or_else(|| section(&mut rest, |_, (name, base, size)| visit(Item::Memory(name, base, size))))
-            .or_else(|| section(&mut rest, |_, (name, base, first, count)| visit(Item::Pool(name, base, first, count))))
-            .or_else(|| section(&mut rest, |_, (name, value)| visit(Item::Value(name, value))))
-            .or_else(|| section(&mut rest, |index, name| visit(Item::Task(index as u8, name))))
+        self.left -= 1;
+        self.index += 1;
+        let rest = &mut self.rest;
+        // In wire order. The element types have the same wire form as the owned ones.
+        Some(match self.field {
+            0 => Item::Name(take(rest)?),
+            1 => {
+                let (name, task) = take(rest)?;
+                Item::Slot(name, task)
+            }
+            2 => {
+                let (name, task, mask) = take(rest)?;
+                Item::Notify(name, task, mask)
+            }
+            3 => {
+                let (name, mask) = take(rest)?;
+                Item::Notification(name, mask)
+            }
+            4 => {
+                let (name, base, size) = take(rest)?;
+                Item::Peripheral(name, base, size)
+            }
+            5 => {
+                let (name, base, size) = take(rest)?;
+                Item::Memory(name, base, size)
+            }
+            6 => {
+                let (name, base, first, count) = take(rest)?;
+                Item::Pool(name, base, first, count)
+            }
+            7 => {
+                let (name, value) = take(rest)?;
+                Item::Value(name, value)
+            }
+            _ => Item::Task((self.index - 1) as u8, take(rest)?),
+        })
     }
 }
 
@@ -176,17 +236,6 @@ fn take<'a, T: Deserialize<'a>>(rest: &mut &'a [u8]) -> Option<T> {
     let (value, left) = postcard::take_from_bytes(rest).ok()?;
     *rest = left;
     Some(value)
-}
-
-/// Reads a counted list and returns the first `Some` of `visit`.
-fn section<'a, E: Deserialize<'a>, T>(rest: &mut &'a [u8], mut visit: impl FnMut(usize, E) -> Option<T>) -> Option<T> {
-    let count: u32 = take(rest)?;
-    for index in 0..count as usize {
-        if let Some(found) = visit(index, take(rest)?) {
-            return Some(found);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

@@ -264,7 +264,7 @@ proptest! {
                 Step::Trim(keep) => {
                     frames.trim_stock(keep);
                     while model.stock.len() > keep.into() {
-                        model.outgoing.extend(model.stock.pop_front().map(|index| (index, 0, false)));
+                        model.outgoing.extend(model.stock.pop_front().map(|index| (index, 4096, false)));
                     }
                 }
                 Step::DropReceived(_) | Step::Send(..) | Step::DropUnsent(_) => {}
