@@ -2,23 +2,18 @@
 //!
 //! Each request ends with a round of work, so that what it committed is on its way before its client runs again.
 
+mod interface;
+mod listing;
+
 use abi::TaskId;
-use idol_runtime::{Kernel, Leased, Read, Request, RequestError, Write};
-use net_api::{
-    Accepted, Address, Bound, Datagram, Endpoint, InterfaceInfo, NetError, NetServer, Options, PingReply, SocketId,
-    SocketInfo, Statistics, Step, TcpState, datagram_space, state,
-};
-use smoltcp::socket::tcp::State;
+use net_api::{Accepted, Address, Bound, Endpoint, NetError, Options, PingReply, SocketId, Step, state};
 use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{IpAddress, IpEndpoint, Ipv4Address};
-use zerocopy::IntoBytes;
 
 use crate::clients::{Kind, Listener};
 use crate::icmp;
 use crate::link::Mac;
-use crate::packet::MTU;
 use crate::stack::Stack;
-use crate::tcp::SLOTS;
 
 /// What the stack asks of the system besides messages.
 pub trait Host {
@@ -60,8 +55,6 @@ pub struct Server<'f, M, H> {
     paused: bool,
     next_check: Instant,
 }
-
-type Answer<T> = Result<T, RequestError<NetError>>;
 
 impl<'f, M: Mac, H: Host> Server<'f, M, H> {
     /// A server that has worked once: it has asked the driver for frames.
@@ -204,7 +197,7 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
         }
     }
 
-    /// [`NetServer::connect`] for a task.
+    /// [`net_api::NetServer::connect`] for a task.
     ///
     /// # Errors
     /// As in the interface.
@@ -231,7 +224,7 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
         Ok(socket)
     }
 
-    /// [`NetServer::listen`] for a task.
+    /// [`net_api::NetServer::listen`] for a task.
     ///
     /// # Errors
     /// As in the interface.
@@ -253,7 +246,7 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
         core.clients.open(client, Kind::Listener(listener), 0)
     }
 
-    /// [`NetServer::accept`] for a task.
+    /// [`net_api::NetServer::accept`] for a task.
     ///
     /// # Errors
     /// As in the interface.
@@ -274,7 +267,7 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
         Ok(Accepted { socket, peer })
     }
 
-    /// [`NetServer::bind`] for a task.
+    /// [`net_api::NetServer::bind`] for a task.
     ///
     /// # Errors
     /// As in the interface.
@@ -307,7 +300,7 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
         Ok(Bound { socket, port, reserved: 0 })
     }
 
-    /// [`NetServer::step`] for a task.
+    /// [`net_api::NetServer::step`] for a task.
     ///
     /// # Errors
     /// As in the interface.
@@ -321,7 +314,7 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
         Ok(step)
     }
 
-    /// [`NetServer::shutdown`] for a task.
+    /// [`net_api::NetServer::shutdown`] for a task.
     ///
     /// # Errors
     /// As in the interface.
@@ -333,7 +326,7 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
         Ok(())
     }
 
-    /// [`NetServer::close`] for a task.
+    /// [`net_api::NetServer::close`] for a task.
     ///
     /// # Errors
     /// As in the interface.
@@ -345,7 +338,7 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
         Ok(())
     }
 
-    /// [`NetServer::events`] for a task.
+    /// [`net_api::NetServer::events`] for a task.
     pub fn events_for(&mut self, caller: TaskId) -> u32 {
         match self.client(caller) {
             Ok(client) => self.stack.core.clients.events(client),
@@ -353,7 +346,7 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
         }
     }
 
-    /// [`NetServer::ping`] for a task.
+    /// [`net_api::NetServer::ping`] for a task.
     ///
     /// # Errors
     /// As in the interface.
@@ -368,7 +361,7 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
         sent
     }
 
-    /// [`NetServer::ping_reply`] for a task.
+    /// [`net_api::NetServer::ping_reply`] for a task.
     ///
     /// # Errors
     /// As in the interface.
@@ -392,286 +385,9 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
             _ => Err(NetError::BadSocket),
         }
     }
-
-    /// Rows of `netstat`: connections and their listeners, then UDP.
-    fn rows(&mut self, mut visit: impl FnMut(SocketInfo)) {
-        let core = &mut self.stack.core;
-        let own = core.link.address.map_or(Address::default(), |own| Address(own.address().octets()));
-        for at in 0..SLOTS {
-            if let Some((state, local, remote)) = core.tcp.describe(at) {
-                let client = core.tcp.slot(at).client;
-                let step = match core.clients.get(client) {
-                    Some(client) => core.tcp.step(at, &client.window),
-                    None => Step::default(),
-                };
-                visit(SocketInfo {
-                    local: local.map(endpoint).unwrap_or_default(),
-                    remote: remote.map(endpoint).unwrap_or_default(),
-                    received: step.readable_total,
-                    unsent: step.unsent,
-                    protocol: crate::packet::TCP,
-                    state: state_number(state),
-                    owner: core.clients.get(client).map_or(0, |client| client.task),
-                    reserved: 0,
-                });
-            }
-        }
-        for place in 0..SocketId::PLACES {
-            let Some((_, client, kind)) = core.clients.places().find(|&(at, ..)| at == place) else {
-                continue;
-            };
-            let owner = core.clients.get(client).map_or(0, |client| client.task);
-            let row = |protocol, state, port| SocketInfo {
-                local: Endpoint::new(own, port),
-                protocol,
-                state,
-                owner,
-                ..SocketInfo::default()
-            };
-            match kind {
-                Kind::Listener(listener) => {
-                    let local = Endpoint::new(Address::default(), listener.port);
-                    let state = TcpState::Listen as u8;
-                    visit(SocketInfo { local, ..row(crate::packet::TCP, state, listener.port) });
-                }
-                Kind::Udp(at) => {
-                    if let Some(socket) = core.udp.get(at) {
-                        let step = socket.step();
-                        visit(SocketInfo {
-                            received: step.readable_total,
-                            unsent: step.unsent,
-                            ..row(crate::packet::UDP, 0, socket.port())
-                        });
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
 }
 
 fn endpoint(end: IpEndpoint) -> Endpoint {
     let IpAddress::Ipv4(address) = end.addr;
     Endpoint::new(Address(address.octets()), end.port)
-}
-
-const fn state_number(state: State) -> u8 {
-    (match state {
-        State::Closed => TcpState::Closed,
-        State::Listen => TcpState::Listen,
-        State::SynSent => TcpState::SynSent,
-        State::SynReceived => TcpState::SynReceived,
-        State::Established => TcpState::Established,
-        State::FinWait1 => TcpState::FinWait1,
-        State::FinWait2 => TcpState::FinWait2,
-        State::CloseWait => TcpState::CloseWait,
-        State::Closing => TcpState::Closing,
-        State::LastAck => TcpState::LastAck,
-        State::TimeWait => TcpState::TimeWait,
-    }) as u8
-}
-
-impl<M: Mac, H: Host, K: Kernel> NetServer<K> for Server<'_, M, H> {
-    fn notification_mask(&self) -> u32 {
-        // During a pause frames wait at the driver, however many there are.
-        if self.paused { self.notifications.timer } else { self.notifications.timer | self.notifications.frames }
-    }
-
-    fn handle_notification(&mut self, _kernel: &K, bits: u32) {
-        let timer = bits & self.notifications.timer != 0;
-        if timer {
-            self.armed = NEVER;
-        }
-        let ask = bits & self.notifications.frames != 0 || bits == 0 || self.paused;
-        self.work(ask);
-    }
-
-    fn interface(&mut self, _request: &Request<K>) -> Result<InterfaceInfo, RequestError<core::convert::Infallible>> {
-        let by_dhcp = self.stack.by_dhcp();
-        let link = &self.stack.core.link;
-        let octets = |address: Option<Ipv4Address>| Address(address.map_or([0; 4], |address| address.octets()));
-        Ok(InterfaceInfo {
-            address: octets(link.address.map(|own| own.address())),
-            gateway: octets(link.gateway),
-            prefix: link.address.map_or(0, |own| own.prefix_len()),
-            dhcp: by_dhcp.into(),
-            link: link.link_up.into(),
-            driver: link.driver_alive.into(),
-            mac: link.hardware.0,
-            mtu: MTU as u16,
-        })
-    }
-
-    fn statistics(&mut self, _request: &Request<K>) -> Result<Statistics, RequestError<core::convert::Infallible>> {
-        let mut statistics = self.stack.core.link.statistics;
-        statistics.drop_fragment += self.stack.given_up();
-        Ok(statistics)
-    }
-
-    fn sockets(
-        &mut self,
-        _request: &Request<K>,
-        first: u32,
-        rows: Leased<Write, [SocketInfo], K>,
-    ) -> Result<u32, RequestError<core::convert::Infallible>> {
-        let mut at = 0;
-        let mut written = 0;
-        let mut result = Ok(());
-        self.rows(|row| {
-            if at >= first && written < rows.len() && result.is_ok() {
-                result = rows.write_at(written, &[row]);
-                written += 1;
-            }
-            at += 1;
-        });
-        result.map_err(RequestError::lost)?;
-        Ok(written as u32)
-    }
-
-    fn connect(&mut self, request: &Request<K>, options: Options, remote: Endpoint) -> Answer<SocketId> {
-        Ok(self.connect_for(request.caller, &options, remote)?)
-    }
-
-    fn listen(&mut self, request: &Request<K>, options: Options, port: u32) -> Answer<SocketId> {
-        Ok(self.listen_for(request.caller, &options, port)?)
-    }
-
-    fn accept(&mut self, request: &Request<K>, listener: SocketId) -> Answer<Accepted> {
-        Ok(self.accept_for(request.caller, listener)?)
-    }
-
-    fn bind(&mut self, request: &Request<K>, options: Options, port: u32) -> Answer<Bound> {
-        Ok(self.bind_for(request.caller, &options, port)?)
-    }
-
-    fn step(&mut self, request: &Request<K>, socket: SocketId, consume: u32, commit: u32) -> Answer<Step> {
-        Ok(self.step_for(request.caller, socket, consume, commit)?)
-    }
-
-    fn events(&mut self, request: &Request<K>) -> Result<u32, RequestError<core::convert::Infallible>> {
-        Ok(self.events_for(request.caller))
-    }
-
-    fn read(&mut self, request: &Request<K>, socket: SocketId, buffer: Leased<Write, [u8], K>) -> Answer<u32> {
-        let (client, at) = self.tcp_socket(request.caller, socket)?;
-        let place = socket.place();
-        self.stack.core.clients.disarm(place);
-        let data = self.stack.core.tcp.peek(at);
-        let len = data.len().min(buffer.len());
-        let copied = buffer.write_at(0, &data[..len]);
-        if copied.is_ok() {
-            self.transfer(client, place, Kind::Tcp(at), len, 0)?;
-        }
-        let step = self.look(client, place, Kind::Tcp(at));
-        copied.map_err(RequestError::lost)?;
-        if len > 0 {
-            return Ok(len as u32);
-        }
-        Err(match step.state {
-            now if now & (state::MAY_RECEIVE | state::CONNECTING) != 0 => NetError::WouldBlock,
-            _ if step.cause == net_api::cause::NONE => return Ok(0),
-            _ => NetError::Closed,
-        }
-        .into())
-    }
-
-    fn write(&mut self, request: &Request<K>, socket: SocketId, data: Leased<Read, [u8], K>) -> Answer<u32> {
-        let (client, at) = self.tcp_socket(request.caller, socket)?;
-        let place = socket.place();
-        self.stack.core.clients.disarm(place);
-        let mut lost = Ok(());
-        let result = self.stack.core.tcp.fill(at, |room| {
-            let len = room.len().min(data.len());
-            lost = data.read_at(0, &mut room[..len]);
-            Ok(if lost.is_ok() { len } else { 0 })
-        });
-        let step = self.look(client, place, Kind::Tcp(at));
-        lost.map_err(RequestError::lost)?;
-        match result {
-            Ok(0) => Err(NetError::WouldBlock.into()),
-            Ok(len) => Ok(len as u32),
-            Err(NetError::Closed) if step.state & state::CONNECTING != 0 => Err(NetError::WouldBlock.into()),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    fn receive_from(
-        &mut self,
-        request: &Request<K>,
-        socket: SocketId,
-        buffer: Leased<Write, [u8], K>,
-    ) -> Answer<Datagram> {
-        let (client, at) = self.udp_socket(request.caller, socket)?;
-        let place = socket.place();
-        self.stack.core.clients.disarm(place);
-        let mut answer = Err(NetError::WouldBlock);
-        if let Some(udp) = self.stack.core.udp.get(at)
-            && let Some((header, payload)) = udp.peek()
-        {
-            let len = payload.len().min(buffer.len());
-            buffer.write_at(0, &payload[..len]).map_err(RequestError::lost)?;
-            answer = Ok(Datagram { peer: Endpoint::new(header.address, header.port), len: header.len.into() });
-            if !udp.consume(datagram_space(header.len.into())) {
-                // The client wrote over the header in its window; what lies behind cannot be found any more.
-                let all = udp.step().readable_len as usize;
-                udp.consume(all);
-            }
-        }
-        self.look(client, place, Kind::Udp(at));
-        Ok(answer?)
-    }
-
-    fn send_to(
-        &mut self,
-        request: &Request<K>,
-        socket: SocketId,
-        remote: Endpoint,
-        data: Leased<Read, [u8], K>,
-    ) -> Answer<()> {
-        let (client, at) = self.udp_socket(request.caller, socket)?;
-        let place = socket.place();
-        let space = datagram_space(data.len());
-        let core = &mut self.stack.core;
-        let target = Ipv4Address::from(remote.address.0);
-        if remote.port == 0 {
-            return Err(NetError::BadArgument.into());
-        }
-        core.link.source_for(target).ok_or(NetError::Unreachable)?;
-        if space > core.udp.capacity(at) {
-            return Err(NetError::TooLong.into());
-        }
-        core.clients.disarm(place);
-        let mut result = Err(NetError::WouldBlock);
-        let mut lost = Ok(());
-        if let Some(udp) = core.udp.get(at)
-            && let Some(record) = udp.room().get_mut(..space)
-        {
-            let header = net_api::DatagramHeader { address: remote.address, port: remote.port, len: data.len() as u16 };
-            let (head, body) = record.split_at_mut(net_api::DATAGRAM_HEADER);
-            head.copy_from_slice(header.as_bytes());
-            lost = data.read_at(0, &mut body[..data.len()]);
-            if lost.is_ok() && udp.commit(space) && core.send_udp(at) {
-                result = Ok(());
-            }
-        }
-        self.look(client, place, Kind::Udp(at));
-        lost.map_err(RequestError::lost)?;
-        Ok(result?)
-    }
-
-    fn shutdown(&mut self, request: &Request<K>, socket: SocketId) -> Answer<()> {
-        Ok(self.shutdown_for(request.caller, socket)?)
-    }
-
-    fn close(&mut self, request: &Request<K>, socket: SocketId, cut: u32) -> Answer<()> {
-        Ok(self.close_for(request.caller, socket, cut != 0)?)
-    }
-
-    fn ping(&mut self, request: &Request<K>, host: Address, len: u16, sequence: u16) -> Answer<()> {
-        Ok(self.ping_for(request.caller, host, len, sequence)?)
-    }
-
-    fn ping_reply(&mut self, request: &Request<K>) -> Answer<PingReply> {
-        Ok(self.ping_reply_for(request.caller)?)
-    }
 }

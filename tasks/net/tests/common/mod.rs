@@ -5,7 +5,7 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use abi::frame::FrameMeta;
@@ -61,13 +61,14 @@ pub struct FakeMac {
     /// False: the driver is dead.
     pub alive: Rc<Cell<bool>>,
     pub room: usize,
-    /// Addresses of bytes are kept: a received frame must come back as it went.
-    pub exchanges: usize,
+    /// What was received into which frame.
+    written: HashMap<usize, Vec<u8>>,
+    /// Received frames that came back with what they held.
+    pub intact: Rc<Cell<usize>>,
 }
 
 impl Mac for FakeMac {
     fn exchange(&mut self, books: &Books, room: usize) -> Exchanged {
-        self.exchanges += 1;
         if !self.alive.get() {
             return Exchanged { room, ..Exchanged::default() };
         }
@@ -95,6 +96,13 @@ impl Mac for FakeMac {
                 };
                 self.outbox.borrow_mut().extend(arriving);
             }
+            if let Some(bytes) = self.written.remove(&desc.handle.index())
+                && desc.meta & FrameMeta::TX.bits() == 0
+            {
+                let whole = FrameDesc { len: bytes.len() as u16 + 2, offset: 2, ..desc };
+                assert!(books.device_read(whole) == bytes, "a received frame was written to");
+                self.intact.set(self.intact.get() + 1);
+            }
             // A new generation, as after each hand-over.
             self.free.push(FrameHandle::new(desc.handle.index(), desc.handle.generation() + 1));
         }
@@ -109,6 +117,7 @@ impl Mac for FakeMac {
             let Some(bytes) = self.inbox.borrow_mut().pop_front() else { break };
             let handle = self.free.pop().expect("not empty");
             books.device_write(handle.index(), 2, &bytes);
+            self.written.insert(handle.index(), bytes.clone());
             let meta = if self.verifies { FrameMeta::IP_VERIFIED | FrameMeta::L4_VERIFIED } else { FrameMeta::empty() };
             let desc = FrameDesc { handle, len: bytes.len() as u16 + 2, offset: 2, meta: meta.bits() };
             books.accept(desc).expect("a frame of the pool");
@@ -164,6 +173,8 @@ pub struct Node {
     pub client: Rc<Cell<TaskId>>,
     pub alive: Rc<Cell<bool>>,
     pub clock: Rc<Cell<i64>>,
+    /// Received frames that came back to the driver with what they held.
+    pub intact: Rc<Cell<usize>>,
 }
 
 pub struct Settings {
@@ -185,6 +196,7 @@ impl Node {
         let memory = FrameMemory::fake(10, POOL);
         let books: &'static Books = Box::leak(Box::new(Books::new(memory, 80).expect("room")));
         let alive = Rc::new(Cell::new(true));
+        let intact = Rc::new(Cell::new(0));
         let fake = FakeMac {
             free: (0..POOL).map(|at| FrameHandle::new(usize::from(at) + 10, 1)).collect(),
             inbox: inbox.clone(),
@@ -194,7 +206,8 @@ impl Node {
             inserts: settings.inserts,
             alive: alive.clone(),
             room: settings.room,
-            exchanges: 0,
+            written: HashMap::new(),
+            intact: intact.clone(),
         };
         let link = Link::new(books, fake, mac(host), settings.inserts);
         let storage: &'static mut Storage<'static> = Box::leak(Box::new([SocketStorage::EMPTY; SLOTS]));
@@ -222,6 +235,7 @@ impl Node {
             client,
             alive,
             clock: clock.clone(),
+            intact,
         }
     }
 
