@@ -79,7 +79,10 @@ impl Receive {
 pub(crate) const PANIC_MESSAGE_LEN: usize = 128;
 
 /// A task: its registers, its rights, what it waits for, what it has used.
+///
+/// Aligned so that its place in the table is a shift of its index.
 #[derive(Debug)]
+#[repr(align(2048))]
 pub struct Task<C> {
     /// Registers while it does not run.
     pub(crate) context: C,
@@ -94,6 +97,8 @@ pub struct Task<C> {
     pub(crate) slots: u32,
     pub(crate) notifies: Vec<(u8, u32), 16>,
     pub(crate) privileges: Privileges,
+    /// The first region, the stack, if it may be read and written: most arguments lie there. Start, end.
+    stack: (usize, usize),
     pub(crate) spans: Vec<Span, MAX_REGIONS>,
     pub(crate) notifications: Notifications,
     pub(crate) message: Message,
@@ -181,6 +186,7 @@ impl<C: crate::Context> Task<C> {
         slots: 0,
         notifies: Vec::new(),
         privileges: Privileges::empty(),
+        stack: (0, 0),
         spans: Vec::new(),
         notifications: Notifications::new(),
         message: Message::EMPTY,
@@ -207,6 +213,8 @@ impl<C: crate::Context> Task<C> {
                 access: region.access,
             })
             .collect();
+        let plain = |span: &&Span| span.access == Access::READ | Access::WRITE;
+        self.stack = self.spans.first().filter(plain).map_or((0, 0), |span| (span.start, span.end));
         self.priority = image.priority;
         self.vectors = image.floating_point;
         self.slots = image.slots;
@@ -240,16 +248,17 @@ impl<C: crate::Context> Task<C> {
     /// True if the task itself could make all these accesses in one of its regions of ordinary memory.
     #[inline]
     pub(crate) fn may_access(&self, address: usize, len: usize, need: Access) -> bool {
-        let Some(end) = address.checked_add(len) else {
-            return false;
-        };
-        len == 0
-            || self.spans.iter().any(|span| {
-                address >= span.start
-                    && end <= span.end
-                    && span.access.contains(need)
-                    && !span.access.intersects(Access::DEVICE)
-            })
+        let Some(end) = address.checked_add(len) else { return false };
+        len == 0 || address >= self.stack.0 && end <= self.stack.1 || self.may_access_elsewhere(address, end, need)
+    }
+
+    fn may_access_elsewhere(&self, address: usize, end: usize, need: Access) -> bool {
+        self.spans.iter().any(|span| {
+            address >= span.start
+                && end <= span.end
+                && span.access.contains(need)
+                && !span.access.intersects(Access::DEVICE)
+        })
     }
 
     /// Tells a stack overflow from other faults by the guard page.

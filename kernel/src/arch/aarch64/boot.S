@@ -100,6 +100,7 @@ boot_table:
     .pushsection .text.vectors, "ax"
 
 // While user code runs, SP_EL1 points at its `Context`. Saves all integer registers there and changes to the kernel stack.
+// The handlers return the `Context` to continue with.
 .macro enter handler
     stp  x0, x1, [sp, #0]
     stp  x2, x3, [sp, #16]

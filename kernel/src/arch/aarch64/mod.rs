@@ -45,16 +45,17 @@ const SCTLR: u64 =
 /// The one kernel.
 struct Cell(UnsafeCell<Kernel<Machine>>);
 
-// SAFETY: one CPU runs the kernel, with interrupts masked, and `with_kernel` is not nested.
+// SAFETY: one CPU runs the kernel, with interrupts masked, and `kernel` is called once in an entry.
 unsafe impl Sync for Cell {}
 
 static KERNEL: Cell = Cell(UnsafeCell::new(Kernel::new(Machine::UNSET)));
 
-/// Runs one kernel entry.
-#[inline]
-fn with_kernel<R>(entry: impl FnOnce(&mut Kernel<Machine>) -> R) -> R {
-    // SAFETY: entries come from boot and the exception vectors, one at a time, and none calls this again: see `Cell`.
-    entry(unsafe { &mut *KERNEL.0.get() })
+/// The kernel, for one entry.
+#[inline(always)]
+fn kernel() -> &'static mut Kernel<Machine> {
+    // SAFETY: entries come from boot and the exception vectors, one at a time, and each calls this once: see `Cell`. The
+    // handlers of the kernel's own failures call it again, and never return to what they interrupted.
+    unsafe { &mut *KERNEL.0.get() }
 }
 
 unsafe extern "C" {
@@ -68,15 +69,13 @@ unsafe extern "C" {
 #[unsafe(no_mangle)]
 extern "C" fn kernel_main() -> ! {
     CPACR_EL1.write(CPACR_EL1::FPEN::TrapNothing);
-    let context = with_kernel(|kernel| {
-        if let Err(reason) = boot(kernel) {
-            let _ = write!(kernel.machine.console, "\r\nkernel: cannot start: {reason}\r\n");
-            halt();
-        }
-        &raw mut *kernel.context_mut()
-    });
-    // SAFETY: the context of a task that starts; `start_all` made its table the current one.
-    unsafe { resume(context) }
+    let kernel = kernel();
+    if let Err(reason) = boot(kernel) {
+        let _ = write!(kernel.machine.console, "\r\nkernel: cannot start: {reason}\r\n");
+        halt();
+    }
+    // SAFETY: the registers of the current task, whose page table `start_all` made the active one.
+    unsafe { resume(kernel.context_mut()) }
 }
 
 fn boot(kernel: &mut Kernel<Machine>) -> Result<(), &'static str> {
@@ -104,16 +103,16 @@ fn boot(kernel: &mut Kernel<Machine>) -> Result<(), &'static str> {
 
 #[unsafe(no_mangle)]
 extern "C" fn on_synchronous() -> *mut Context {
+    const SVC: u64 = 0x15;
+    let kernel = kernel();
     let esr = ESR_EL1.get();
     let class = esr >> 26 & 0x3f;
-    with_kernel(|kernel| {
-        if class == 0x15 {
-            kernel.system_call();
-        } else {
-            kernel.exception(explain(class, esr, FAR_EL1.get()));
-        }
-        &raw mut *kernel.context_mut()
-    })
+    if class == SVC {
+        kernel.system_call();
+    } else {
+        kernel.exception(explain(class, esr, FAR_EL1.get()));
+    }
+    kernel.context_mut()
 }
 
 /// What an exception from user code means (Arm ARM D17.2.37, ESR_EL1).
@@ -132,36 +131,32 @@ fn explain(class: u64, esr: u64, address: u64) -> FaultInfo {
 
 #[unsafe(no_mangle)]
 extern "C" fn on_interrupt() -> *mut Context {
-    with_kernel(|kernel| {
-        if let Some(number) = kernel.machine.gic.acknowledge() {
-            if number == kernel.machine.timer_interrupt {
-                kernel.timer_interrupt();
-            } else {
-                kernel.device_interrupt(number);
-            }
-            kernel.machine.gic.end(number);
+    let kernel = kernel();
+    if let Some(number) = kernel.machine.gic.acknowledge() {
+        if number == kernel.machine.timer_interrupt {
+            kernel.timer_interrupt();
+        } else {
+            kernel.device_interrupt(number);
         }
-        &raw mut *kernel.context_mut()
-    })
+        kernel.machine.gic.end(number);
+    }
+    kernel.context_mut()
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn on_system_error() -> *mut Context {
-    with_kernel(|kernel| {
-        kernel.exception(FaultInfo::Other { syndrome: ESR_EL1.get() });
-        &raw mut *kernel.context_mut()
-    })
+    let kernel = kernel();
+    kernel.exception(FaultInfo::Other { syndrome: ESR_EL1.get() });
+    kernel.context_mut()
 }
 
 /// Called by boot.S for an exception in the kernel: says what is known and stops.
 #[unsafe(no_mangle)]
 extern "C" fn kernel_trapped(esr: u64, pc: u64, address: u64) -> ! {
-    with_kernel(|kernel| {
-        let _ = write!(
-            kernel.machine.console,
-            "\r\nkernel: exception in the kernel: syndrome {esr:#x}, pc {pc:#x}, address {address:#x}\r\n"
-        );
-    });
+    let _ = write!(
+        kernel().machine.console,
+        "\r\nkernel: exception in the kernel: syndrome {esr:#x}, pc {pc:#x}, address {address:#x}\r\n"
+    );
     halt()
 }
 
@@ -175,8 +170,6 @@ fn halt() -> ! {
 
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
-    with_kernel(|kernel| {
-        let _ = write!(kernel.machine.console, "\r\nkernel: {info}\r\n");
-    });
+    let _ = write!(kernel().machine.console, "\r\nkernel: {info}\r\n");
     halt()
 }
