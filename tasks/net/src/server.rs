@@ -71,12 +71,13 @@ impl<'f, M: Mac, H: Host> Server<'f, M, H> {
 
     /// Does what there is to do, tells clients, and sets the timer if it would fire too late.
     fn work(&mut self, ask_driver: bool) {
-        let now = self.host.now();
+        // The time of the last round will do for what happens once a second.
+        let now = self.stack.core.link.now;
         if now >= self.next_check {
             self.next_check = now + CHECK;
             self.check_clients();
         }
-        let rest = self.stack.run(now, ask_driver);
+        let rest = self.stack.run(|| self.host.now(), ask_driver);
         let host = &mut self.host;
         self.stack.post(|task, mask| host.post(task, mask));
         self.paused = rest.pause;

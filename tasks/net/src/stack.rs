@@ -121,14 +121,18 @@ impl<'f, M: Mac> Stack<'f, M> {
         self.core.dhcp.is_some()
     }
 
-    /// Works until nothing is left to do. `ask_driver` if frames may wait there.
-    pub fn run(&mut self, now: Instant, ask_driver: bool) -> Rest {
+    /// Works until nothing is left to do. `clock` tells the time; `ask_driver` if frames may wait at the driver.
+    pub fn run(&mut self, clock: impl Fn() -> Instant, ask_driver: bool) -> Rest {
+        let mut now = clock();
         self.core.link.now = now;
         let mut ask = ask_driver;
         let mut pause = true;
         for _ in 0..ROUNDS {
             if ask {
-                self.core.link.exchange();
+                if self.core.link.exchange() > 0 {
+                    now = clock();
+                    self.core.link.now = now;
+                }
                 if self.core.link.link_up != self.link_was_up {
                     self.link_changed();
                 }
