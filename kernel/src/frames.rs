@@ -3,7 +3,7 @@
 use abi::frame::Direction;
 use abi::image::{Access, Pool};
 use abi::{FrameDesc, KernelError, MAX_FRAME_LIST, PAGE_SIZE};
-use ledger::{Event, Moved};
+use ledger::Event;
 
 use crate::{CallResult, Context, Kernel, Machine};
 
@@ -12,6 +12,8 @@ use crate::{CallResult, Context, Kernel, Machine};
 pub struct FramePool {
     /// Where the pool's frame with index 0 would lie; frame indices count through all pools.
     origin: usize,
+    first: usize,
+    count: usize,
     owner: usize,
     image: Pool,
 }
@@ -22,6 +24,27 @@ impl FramePool {
     fn address(&self, frame: usize) -> usize {
         self.origin.wrapping_add(frame * PAGE_SIZE)
     }
+
+    /// True if the frame is of this pool.
+    #[inline]
+    fn contains(&self, entry: &FrameDesc) -> bool {
+        entry.handle.index().wrapping_sub(self.first) < self.count
+    }
+}
+
+/// Reads a checked frame list into the kernel: what is checked further is what is moved.
+#[inline]
+fn load_frames<'a, M: Machine>(
+    machine: &M,
+    address: usize,
+    to: &'a mut [FrameDesc; MAX_FRAME_LIST],
+    count: usize,
+) -> &'a mut [FrameDesc] {
+    let list = &mut to[..count];
+    for (index, entry) in list.iter_mut().enumerate() {
+        *entry = machine.load(address + index * size_of::<FrameDesc>());
+    }
+    list
 }
 
 impl<M: Machine> Kernel<M> {
@@ -37,6 +60,8 @@ impl<M: Machine> Kernel<M> {
         let first = self.ledger.frames(number).start;
         let entry = FramePool {
             origin: (pool.base as usize).wrapping_sub(first * PAGE_SIZE),
+            first,
+            count: pool.count.into(),
             owner: pool.owner.into(),
             image: pool.clone(),
         };
@@ -44,8 +69,6 @@ impl<M: Machine> Kernel<M> {
     }
 
     /// Moves the frames that `from` lists at one address to `to`, and writes their new handles at another.
-    ///
-    /// The list is read once: what is checked is what is moved.
     #[inline]
     pub(crate) fn move_frames(
         &mut self,
@@ -55,33 +78,27 @@ impl<M: Machine> Kernel<M> {
         to_list: usize,
         count: usize,
     ) -> Result<(), KernelError> {
-        let mut list = [FrameDesc::default(); MAX_FRAME_LIST];
-        let list = self.load_frames(from_list, &mut list, count);
-        let (machine, pools) = (&mut self.machine, &self.pools);
-        let mut unmapped = 0;
-        let mut mapped = 0;
-        self.ledger.transfer_in_place(from as u8, to as u8, list, MAX_FRAME_LIST, |moved: Moved| {
-            let Some(pool) = pools.get(moved.pool) else {
-                return;
-            };
-            let address = pool.address(moved.index);
+        let list = load_frames(&self.machine, from_list, &mut self.list, count);
+        self.ledger.transfer_in_place(from as u8, to as u8, list, MAX_FRAME_LIST, |_| {})?;
+        // The frames of one pool lie side by side in almost every list: one look at the pool serves them all.
+        let mut rest = &*list;
+        let mut writes = 0;
+        while let Some(first) = rest.first() {
+            let Some(pool) = self.pools.iter().find(|pool| pool.contains(first)) else { break };
+            let run = rest.iter().position(|entry| !pool.contains(entry)).unwrap_or(rest.len());
+            let (frames, others) = rest.split_at(run);
             // The owner, a driver, never sees payload.
-            if pool.owner != from {
-                machine.unmap_frame(from, address);
-                unmapped += 1;
-            }
-            if pool.owner != to {
-                machine.map_frame(to, address);
-                mapped += 1;
-            }
-        })?;
-        machine.finish_mapping();
+            let holders = [from, to].map(|task| (task != pool.owner).then_some(task));
+            self.machine.remap(holders[0], holders[1], frames.iter().map(|entry| pool.address(entry.handle.index())));
+            writes += run * holders.iter().flatten().count();
+            rest = others;
+        }
         for (index, entry) in list.iter().enumerate() {
-            machine.store(to_list + index * size_of::<FrameDesc>(), entry);
+            self.machine.store(to_list + index * size_of::<FrameDesc>(), entry);
         }
         let counters = &mut self.tasks[from].counters;
         counters.frames += count as u64;
-        counters.map_writes += unmapped + mapped;
+        counters.map_writes += writes as u64;
         Ok(())
     }
 
@@ -132,8 +149,7 @@ impl<M: Machine> Kernel<M> {
         let context = &self.tasks[me].context;
         let (address, count) = (context.argument(0), context.argument(1));
         self.check_frame_list(me, address, count, Access::READ)?;
-        let mut list = [FrameDesc::default(); MAX_FRAME_LIST];
-        let list = self.load_frames(address, &mut list, count);
+        let list = load_frames(&self.machine, address, &mut self.list, count);
         let lines = step(&mut self.ledger, &mut self.machine, &self.pools, list)?;
         self.machine.finish_maintenance();
         let task = &mut self.tasks[me];
@@ -168,19 +184,14 @@ impl<M: Machine> Kernel<M> {
     /// Settles the frames of a task that died: those that it held go back to their owners, who get a notice;
     /// those that its own device held go back to it once the device is quiet.
     pub(crate) fn return_frames(&mut self, dead: usize) {
-        let (machine, pools) = (&mut self.machine, &self.pools);
         let mut notices = 0u32;
         let mut orphans = 0u32;
+        self.machine.unmap_all(dead);
         self.ledger.task_died(dead as u8, |event| match event {
-            Event::Returned { pool, index } => {
-                if let Some(entry) = pools.get(pool) {
-                    machine.unmap_frame(dead, entry.address(index));
-                }
-            }
+            Event::Returned { .. } => {}
             Event::Notice { pool, .. } => notices |= 1 << pool,
             Event::OwnerDied { pool, .. } => orphans |= 1 << pool,
         });
-        machine.finish_mapping();
         for number in 0..self.pools.len() {
             let pool = &self.pools[number];
             if notices & (1 << number) != 0 {

@@ -28,7 +28,7 @@ use core::cell::Cell;
 use abi::call::Call;
 use abi::image::{self, Interrupt, MAX_FRAMES, MAX_IRQS, MAX_POOLS};
 use abi::stats::Counters;
-use abi::{FaultInfo, KernelError, MAX_TASKS};
+use abi::{FaultInfo, FrameDesc, KernelError, MAX_FRAME_LIST, MAX_TASKS};
 use heapless::Vec;
 use ledger::Ledger;
 
@@ -71,6 +71,8 @@ pub struct Kernel<M: Machine> {
     last: Sample,
     ledger: Ledger<MAX_FRAMES>,
     pools: Vec<FramePool, MAX_POOLS>,
+    /// The frame list that is being looked at.
+    list: [FrameDesc; MAX_FRAME_LIST],
     interrupts: Vec<Interrupt, MAX_IRQS>,
     supervisor: (usize, u32),
     /// Tasks with a timer, bit by index.
@@ -98,6 +100,7 @@ impl<M: Machine> Kernel<M> {
             last: Sample { ticks: 0, instructions: 0 },
             ledger: Ledger::new(),
             pools: Vec::new(),
+            list: [const { FrameDesc::EMPTY }; MAX_FRAME_LIST],
             interrupts: Vec::new(),
             supervisor: (0, 0),
             timers: 0,

@@ -50,12 +50,11 @@ pub trait Machine {
     /// Writes bytes.
     fn write_bytes(&mut self, address: usize, from: &[u8]);
 
-    /// Lets a task read and write the frame at `address`.
-    fn map_frame(&mut self, task: usize, address: usize);
-    /// Takes a frame from a task's page tables.
-    fn unmap_frame(&mut self, task: usize, address: usize);
-    /// Makes a list of maps and unmaps take effect: until then, neither may have.
-    fn finish_mapping(&mut self);
+    /// Takes frames, named by their addresses, from the page table of `from` and puts them into that of `to`, as one step: when this
+    /// returns, no translation for `from` is left. `None` stands for a task that never maps frames.
+    fn remap(&mut self, from: Option<usize>, to: Option<usize>, frames: impl Iterator<Item = usize> + Clone);
+    /// Takes all frames from a task's page table.
+    fn unmap_all(&mut self, task: usize);
     /// Makes caches and memory agree before the device uses `len` bytes at `address`. Returns cache lines touched.
     fn release_to_device(&mut self, address: usize, len: usize, direction: Direction) -> usize;
     /// Drops what caches may have fetched of `len` bytes that the device wrote. Returns cache lines touched.

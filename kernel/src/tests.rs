@@ -84,13 +84,19 @@ impl Machine for Mock {
     fn write_bytes(&mut self, address: usize, from: &[u8]) {
         self.ram[address..address + from.len()].copy_from_slice(from);
     }
-    fn map_frame(&mut self, task: usize, address: usize) {
-        assert!(self.mapped.insert((task, address)), "mapped twice");
+    fn remap(&mut self, from: Option<usize>, to: Option<usize>, frames: impl Iterator<Item = usize> + Clone) {
+        for address in frames {
+            if let Some(from) = from {
+                assert!(self.mapped.remove(&(from, address)), "was not mapped");
+            }
+            if let Some(to) = to {
+                assert!(self.mapped.insert((to, address)), "mapped twice");
+            }
+        }
     }
-    fn unmap_frame(&mut self, task: usize, address: usize) {
-        assert!(self.mapped.remove(&(task, address)), "was not mapped");
+    fn unmap_all(&mut self, task: usize) {
+        self.mapped.retain(|&(holder, _)| holder != task);
     }
-    fn finish_mapping(&mut self) {}
     fn release_to_device(&mut self, _: usize, len: usize, _: Direction) -> usize {
         len.div_ceil(64)
     }

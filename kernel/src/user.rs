@@ -47,19 +47,4 @@ impl<M: Machine> Kernel<M> {
         }
         self.check_values::<FrameDesc>(task, address, count, need)
     }
-
-    /// Reads a checked frame list into the kernel.
-    #[inline]
-    pub(crate) fn load_frames<'a>(
-        &self,
-        address: usize,
-        to: &'a mut [FrameDesc; MAX_FRAME_LIST],
-        count: usize,
-    ) -> &'a mut [FrameDesc] {
-        let list = &mut to[..count];
-        for (index, entry) in list.iter_mut().enumerate() {
-            *entry = self.machine.load(address + index * size_of::<FrameDesc>());
-        }
-        list
-    }
 }

@@ -53,6 +53,11 @@ pub struct FrameDesc {
     pub meta: u8,
 }
 
+impl FrameDesc {
+    /// No frame: the handle of a generation that no frame starts with.
+    pub const EMPTY: Self = Self { handle: FrameHandle(0), len: 0, offset: 0, meta: 0 };
+}
+
 bitflags::bitflags! {
     /// What a MAC driver says of a frame.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -169,18 +169,12 @@ impl kernel::Machine for Machine {
     }
 
     #[inline]
-    fn map_frame(&mut self, task: usize, address: usize) {
-        self.tables.map_frame(task, address);
+    fn remap(&mut self, from: Option<usize>, to: Option<usize>, frames: impl Iterator<Item = usize> + Clone) {
+        self.tables.remap(from, to, frames);
     }
 
-    #[inline]
-    fn unmap_frame(&mut self, task: usize, address: usize) {
-        self.tables.unmap_frame(task, address);
-    }
-
-    #[inline]
-    fn finish_mapping(&mut self) {
-        self.tables.finish();
+    fn unmap_all(&mut self, task: usize) {
+        self.tables.unmap_all(task);
     }
 
     #[inline]

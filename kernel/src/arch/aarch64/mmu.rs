@@ -7,7 +7,7 @@
 use core::arch::asm;
 
 use abi::image::Access;
-use abi::{MAX_FRAME_LIST, MAX_TASKS, PAGE_SIZE};
+use abi::{MAX_TASKS, PAGE_SIZE};
 use cortex_a::registers::TTBR0_EL1;
 use tock_registers::interfaces::Writeable;
 
@@ -102,11 +102,10 @@ pub struct PageTables {
     roots: [u64; MAX_TASKS],
     /// First address of the memory that holds all frame pools; a multiple of 2 MiB.
     frames: usize,
+    /// Level 3 tables that they take.
+    frame_tables: usize,
     /// Kernel address of the page entry of the first frame, for tasks that may hold frames.
     frame_entries: [usize; MAX_TASKS],
-    /// Frames taken from tables whose translations may still be cached.
-    stale: [u64; MAX_FRAME_LIST],
-    stale_count: usize,
 }
 
 impl PageTables {
@@ -117,9 +116,8 @@ impl PageTables {
         kernel_root: 0,
         roots: [0; MAX_TASKS],
         frames: 0,
+        frame_tables: 0,
         frame_entries: [0; MAX_TASKS],
-        stale: [0; MAX_FRAME_LIST],
-        stale_count: 0,
     };
 
     /// Takes the memory for tables and creates the kernel's root.
@@ -226,6 +224,7 @@ impl PageTables {
         let (base, end) = (frames.0 & !(BLOCK_SIZE - 1), frames.1);
         self.frames = base;
         let count = (end - base).div_ceil(BLOCK_SIZE);
+        self.frame_tables = count;
         let first = self.allocate(count)?;
         let root = (self.roots[task % MAX_TASKS] & ADDRESS) as usize;
         for table in 0..count {
@@ -241,50 +240,56 @@ impl PageTables {
         Ok(())
     }
 
+    /// The page entry of a frame lies at this plus an eight-byte entry for each page below its address.
     #[inline]
-    fn frame_slot(&self, task: usize, address: usize) -> usize {
-        self.frame_entries[task % MAX_TASKS] + ((address - self.frames) >> 12) * 8
+    fn frame_slots(&self, task: usize) -> usize {
+        self.frame_entries[task % MAX_TASKS].wrapping_sub(self.frames / PAGE_SIZE * 8)
     }
 
-    /// See [`kernel::Machine::map_frame`].
+    /// See [`kernel::Machine::remap`].
     #[inline]
-    pub fn map_frame(&mut self, task: usize, address: usize) {
-        write_entry(self.frame_slot(task, address), address as u64 | FRAME);
-    }
-
-    /// See [`kernel::Machine::unmap_frame`].
-    #[inline]
-    pub fn unmap_frame(&mut self, task: usize, address: usize) {
-        write_entry(self.frame_slot(task, address), 0);
-        // Operand of TLBI VAE1: ASID in bits 63..48, page number in 43..0.
-        let stale = self.roots[task % MAX_TASKS] & !ADDRESS & !0xfff | address as u64 >> 12;
-        if let Some(slot) = self.stale.get_mut(self.stale_count) {
-            *slot = stale;
+    pub fn remap(&self, from: Option<usize>, to: Option<usize>, frames: impl Iterator<Item = usize> + Clone) {
+        if let Some(from) = from {
+            let slots = self.frame_slots(from);
+            for address in frames.clone() {
+                write_entry(slots.wrapping_add(address / PAGE_SIZE * 8), 0);
+            }
         }
-        self.stale_count += 1;
-    }
-
-    /// Makes new entries visible to the table walker and forgets translations of old ones: one sequence for a whole list.
-    #[inline]
-    pub fn finish(&mut self) {
-        // SAFETY: barriers and TLB maintenance; dropping a translation is always allowed.
+        if let Some(to) = to {
+            let slots = self.frame_slots(to);
+            for address in frames.clone() {
+                write_entry(slots.wrapping_add(address / PAGE_SIZE * 8), address as u64 | FRAME);
+            }
+        }
+        // SAFETY: barriers and TLB maintenance; dropping a translation is always allowed. New entries must be visible to the
+        // table walker, and old ones gone, before user code runs again: one sequence for the whole list.
         unsafe {
             asm!("dsb ishst", options(nostack, preserves_flags));
-            if self.stale_count == 0 {
-                return;
-            }
-            match self.stale.get(..self.stale_count) {
-                Some(stale) => {
-                    for page in stale {
-                        asm!("tlbi vae1, {}", in(reg) *page, options(nostack, preserves_flags));
-                    }
+            if let Some(from) = from {
+                // Operand of TLBI VAE1: ASID in bits 63..48, page number in 43..0.
+                let space = self.roots[from % MAX_TASKS] & !0xffff_ffff_ffff;
+                for address in frames {
+                    asm!("tlbi vae1, {}", in(reg) space | address as u64 >> 12, options(nostack, preserves_flags));
                 }
-                // A task died with more frames than a list holds.
-                None => asm!("tlbi vmalle1", options(nostack, preserves_flags)),
+                asm!("dsb ish", options(nostack, preserves_flags));
             }
-            asm!("dsb ish", options(nostack, preserves_flags));
         }
-        self.stale_count = 0;
+    }
+
+    /// See [`kernel::Machine::unmap_all`].
+    pub fn unmap_all(&mut self, task: usize) {
+        let first = self.frame_entries[task % MAX_TASKS];
+        if first == 0 {
+            return;
+        }
+        for slot in (first..first + self.frame_tables * PAGE_SIZE).step_by(8) {
+            write_entry(slot, 0);
+        }
+        let space = self.roots[task % MAX_TASKS] & !0xffff_ffff_ffff;
+        // SAFETY: as in `remap`; all translations of the task's address space are dropped.
+        unsafe {
+            asm!("dsb ishst", "tlbi aside1, {}", "dsb ish", in(reg) space, options(nostack, preserves_flags));
+        }
     }
 
     /// Makes a task's table the current one.
