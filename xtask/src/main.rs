@@ -12,6 +12,7 @@
 
 mod archive;
 mod assemble;
+mod bench;
 mod build;
 mod cli;
 mod compile;
@@ -72,7 +73,12 @@ fn main() -> Result<()> {
             }
             Ok(())
         }
-        Command::Bench(_) => bail!("not yet there"),
+        Command::Bench(args) => {
+            if !bench::command(&workspace, &args)? {
+                bail!("a transfer failed; the table says which");
+            }
+            Ok(())
+        }
     }
 }
 

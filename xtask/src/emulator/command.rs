@@ -10,7 +10,7 @@ use super::{Forward, Options, ports};
 use crate::cli::{Ip, Net};
 
 /// Name of the network that the MAC is connected to, as the monitor knows it.
-pub(super) const NETDEV: &str = "net0";
+pub const NETDEV: &str = "net0";
 
 /// Where the board's serial port goes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use abi::config::Value;
 use manifest::{Run, System};
 use miette::{IntoDiagnostic, Result, WrapErr, bail, miette};
 
-pub use command::{SerialTo, arguments, host_address};
+pub use command::{NETDEV, SerialTo, arguments, host_address};
 pub use ports::{Forward, PortChoice, Protocol, SERVICES, choose};
 pub use serial::{Serial, SerialError, worth_showing};
 
