@@ -10,7 +10,7 @@ use crate::{CallResult, Context, Kernel, Machine};
 /// Where the frames of a pool lie, and whose they are.
 #[derive(Debug)]
 pub struct FramePool {
-    /// Where the pool's frame with index 0 would lie; frame indices count through all pools.
+    /// Number of the page in which the pool's frame with index 0 would lie; frame indices count through all pools.
     origin: usize,
     first: usize,
     count: usize,
@@ -22,7 +22,7 @@ impl FramePool {
     /// Address of a frame of this pool.
     #[inline]
     fn address(&self, frame: usize) -> usize {
-        self.origin.wrapping_add(frame * PAGE_SIZE)
+        self.origin.wrapping_add(frame) * PAGE_SIZE
     }
 
     /// True if the frame is of this pool.
@@ -59,7 +59,7 @@ impl<M: Machine> Kernel<M> {
             .map_err(|_| "a frame pool does not fit, or names a holder twice")?;
         let first = self.ledger.frames(number).start;
         let entry = FramePool {
-            origin: (pool.base as usize).wrapping_sub(first * PAGE_SIZE),
+            origin: (pool.base as usize / PAGE_SIZE).wrapping_sub(first),
             first,
             count: pool.count.into(),
             owner: pool.owner.into(),
@@ -79,17 +79,23 @@ impl<M: Machine> Kernel<M> {
         count: usize,
     ) -> Result<(), KernelError> {
         let list = load_frames(&self.machine, from_list, &mut self.list, count);
-        self.ledger.transfer_in_place(from as u8, to as u8, list, MAX_FRAME_LIST, |_| {})?;
-        // The frames of one pool lie side by side in almost every list: one look at the pool serves them all.
-        let mut rest = &*list;
+        let single = self.ledger.transfer_in_place(from as u8, to as u8, list, MAX_FRAME_LIST)?;
         let mut writes = 0;
+        let mut rest = &*list;
         while let Some(first) = rest.first() {
-            let Some(pool) = self.pools.iter().find(|pool| pool.contains(first)) else { break };
-            let run = rest.iter().position(|entry| !pool.contains(entry)).unwrap_or(rest.len());
+            // Almost every list is of one pool, which the ledger knows already.
+            let Some(pool) = single.or_else(|| self.pools.iter().position(|pool| pool.contains(first))) else { break };
+            let pool = &self.pools[pool];
+            let run = match single {
+                Some(_) => rest.len(),
+                None => rest.iter().position(|entry| !pool.contains(entry)).unwrap_or(rest.len()),
+            };
             let (frames, others) = rest.split_at(run);
             // The owner, a driver, never sees payload.
             let holders = [from, to].map(|task| (task != pool.owner).then_some(task));
-            self.machine.remap(holders[0], holders[1], frames.iter().map(|entry| pool.address(entry.handle.index())));
+            let origin = pool.origin;
+            let pages = frames.iter().map(|entry| origin.wrapping_add(entry.handle.index()));
+            self.machine.remap(holders[0], holders[1], pages);
             writes += run * holders.iter().flatten().count();
             rest = others;
         }

@@ -50,9 +50,9 @@ pub trait Machine {
     /// Writes bytes.
     fn write_bytes(&mut self, address: usize, from: &[u8]);
 
-    /// Takes frames, named by their addresses, from the page table of `from` and puts them into that of `to`, as one step: when this
+    /// Takes frames, given as page numbers (address / page size), from the page table of `from` and puts them into that of `to`, as one step: when this
     /// returns, no translation for `from` is left. `None` stands for a task that never maps frames.
-    fn remap(&mut self, from: Option<usize>, to: Option<usize>, frames: impl Iterator<Item = usize> + Clone);
+    fn remap(&mut self, from: Option<usize>, to: Option<usize>, pages: impl Iterator<Item = usize> + Clone);
     /// Takes all frames from a task's page table.
     fn unmap_all(&mut self, task: usize);
     /// Makes caches and memory agree before the device uses `len` bytes at `address`. Returns cache lines touched.

@@ -84,8 +84,8 @@ impl Machine for Mock {
     fn write_bytes(&mut self, address: usize, from: &[u8]) {
         self.ram[address..address + from.len()].copy_from_slice(from);
     }
-    fn remap(&mut self, from: Option<usize>, to: Option<usize>, frames: impl Iterator<Item = usize> + Clone) {
-        for address in frames {
+    fn remap(&mut self, from: Option<usize>, to: Option<usize>, pages: impl Iterator<Item = usize> + Clone) {
+        for address in pages.map(|page| page * PAGE_SIZE) {
             if let Some(from) = from {
                 assert!(self.mapped.remove(&(from, address)), "was not mapped");
             }

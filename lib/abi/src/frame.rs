@@ -23,6 +23,13 @@ impl FrameHandle {
         Self((index as u32 & 0xfff) | generation << Self::INDEX_BITS)
     }
 
+    /// The handle of the frame's next generation, which wraps.
+    #[must_use]
+    #[inline]
+    pub const fn next_generation(self) -> Self {
+        Self(self.0.wrapping_add(1 << Self::INDEX_BITS))
+    }
+
     /// Index of the frame among all frames of the image.
     #[must_use]
     pub const fn index(self) -> usize {

@@ -12,6 +12,15 @@ struct Lanes(u64);
 
 const _: () = assert!(MAX_POOLS <= 8 && MAX_FRAME_LIST < 0x100);
 
+impl Lanes {
+    /// The pool, if there is just one.
+    #[inline]
+    fn single(mut self) -> Option<usize> {
+        let (pool, _) = self.next()?;
+        (self.0 == 0).then_some(pool)
+    }
+}
+
 impl Iterator for Lanes {
     /// Pool, frames.
     type Item = (usize, u16);
@@ -133,7 +142,7 @@ impl<const N: usize> Ledger<N> {
 
     /// Moves a list between two tasks, or refuses it and leaves everything as it was.
     #[inline]
-    fn claim_for(&mut self, from: u8, to: u8, list: &[FrameDesc], room: usize) -> Result<(), KernelError> {
+    fn claim_for(&mut self, from: u8, to: u8, list: &[FrameDesc], room: usize) -> Result<Lanes, KernelError> {
         if usize::from(from) >= MAX_TASKS || usize::from(to) >= MAX_TASKS || from == to {
             return Err(KernelError::BadArgument);
         }
@@ -146,7 +155,7 @@ impl<const N: usize> Ledger<N> {
             return Err(error);
         }
         self.recount(lanes, from, to);
-        Ok(())
+        Ok(lanes)
     }
 
     /// Hands frames from one task to another. The receiver's list, with handles of the new generation,
@@ -179,7 +188,7 @@ impl<const N: usize> Ledger<N> {
     }
 
     /// As [`transfer`](Self::transfer), with the receiver's list written over the sender's; `room` is
-    /// what the receiver can take.
+    /// what the receiver can take. Returns the pool if all frames are of one.
     ///
     /// # Errors
     /// As [`transfer`](Self::transfer).
@@ -190,19 +199,18 @@ impl<const N: usize> Ledger<N> {
         to: u8,
         list: &mut [FrameDesc],
         room: usize,
-        mut moved: impl FnMut(Moved<'_>),
-    ) -> Result<(), KernelError> {
-        self.claim_for(from, to, list, room)?;
+    ) -> Result<Option<usize>, KernelError> {
+        let lanes = self.claim_for(from, to, list, room)?;
         for desc in list {
-            moved(self.handed_over(desc));
+            desc.handle = desc.handle.next_generation();
         }
-        Ok(())
+        Ok(lanes.single())
     }
 
     /// Puts the handle of the new generation into an entry.
     #[inline]
     fn handed_over<'d>(&mut self, desc: &'d mut FrameDesc) -> Moved<'d> {
-        desc.handle = FrameHandle(desc.handle.0.wrapping_add(NEXT_GENERATION));
+        desc.handle = desc.handle.next_generation();
         self.moved(desc)
     }
 

@@ -118,7 +118,7 @@ impl World {
     fn give(&self, from: usize, to: usize, list: &[FrameDesc]) -> Self {
         let mut world = self.clone();
         let mut list = list.to_vec();
-        world.ledger.transfer_in_place(from as u8, to as u8, &mut list, 32, |_| {}).expect("held");
+        world.ledger.transfer_in_place(from as u8, to as u8, &mut list, 32).expect("held");
         world.tasks[from].next = Next::Post(1 << to);
         world
     }

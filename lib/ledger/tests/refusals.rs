@@ -29,14 +29,14 @@ fn refused(ledger: &mut Ledger<8>, from: u8, to: u8, list: &[FrameDesc], error: 
     assert_eq!(out, [FrameDesc::default(); 32]);
     assert_eq!(*ledger, before);
     let mut copy = list.to_vec();
-    let result = ledger.transfer_in_place(from, to, &mut copy, 32, |_| panic!("told of a refused frame"));
+    let result = ledger.transfer_in_place(from, to, &mut copy, 32);
     assert_eq!((result, &copy[..]), (Err(error), list));
     assert_eq!(*ledger, before);
 }
 
 fn give(ledger: &mut Ledger<8>, from: u8, to: u8, list: &[FrameDesc]) -> Vec<FrameDesc> {
     let mut list = list.to_vec();
-    ledger.transfer_in_place(from, to, &mut list, 32, |_| {}).expect("a good list");
+    ledger.transfer_in_place(from, to, &mut list, 32).expect("a good list");
     list
 }
 
@@ -73,7 +73,7 @@ fn too_long() {
     let list = [frame(0, 1), frame(1, 1)];
     let result = ledger.transfer(DRIVER, NET, &list, &mut small, |_| panic!());
     assert_eq!(result, Err(KernelError::FrameListTooLong));
-    let result = ledger.transfer_in_place(DRIVER, NET, &mut list.clone(), 1, |_| panic!());
+    let result = ledger.transfer_in_place(DRIVER, NET, &mut list.clone(), 1);
     assert_eq!(result, Err(KernelError::FrameListTooLong));
     assert_eq!(ledger.arm(DRIVER, &[frame(0, 1); 33], |_| panic!()), Err(KernelError::FrameListTooLong));
     assert_eq!(ledger, before);

@@ -169,8 +169,8 @@ impl kernel::Machine for Machine {
     }
 
     #[inline]
-    fn remap(&mut self, from: Option<usize>, to: Option<usize>, frames: impl Iterator<Item = usize> + Clone) {
-        self.tables.remap(from, to, frames);
+    fn remap(&mut self, from: Option<usize>, to: Option<usize>, pages: impl Iterator<Item = usize> + Clone) {
+        self.tables.remap(from, to, pages);
     }
 
     fn unmap_all(&mut self, task: usize) {

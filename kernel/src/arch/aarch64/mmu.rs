@@ -240,7 +240,7 @@ impl PageTables {
         Ok(())
     }
 
-    /// The page entry of a frame lies at this plus an eight-byte entry for each page below its address.
+    /// The page entry of a frame lies at this plus eight times the number of its page.
     #[inline]
     fn frame_slots(&self, task: usize) -> usize {
         self.frame_entries[task % MAX_TASKS].wrapping_sub(self.frames / PAGE_SIZE * 8)
@@ -248,17 +248,17 @@ impl PageTables {
 
     /// See [`kernel::Machine::remap`].
     #[inline]
-    pub fn remap(&self, from: Option<usize>, to: Option<usize>, frames: impl Iterator<Item = usize> + Clone) {
+    pub fn remap(&self, from: Option<usize>, to: Option<usize>, pages: impl Iterator<Item = usize> + Clone) {
         if let Some(from) = from {
             let slots = self.frame_slots(from);
-            for address in frames.clone() {
-                write_entry(slots.wrapping_add(address / PAGE_SIZE * 8), 0);
+            for page in pages.clone() {
+                write_entry(slots.wrapping_add(page * 8), 0);
             }
         }
         if let Some(to) = to {
             let slots = self.frame_slots(to);
-            for address in frames.clone() {
-                write_entry(slots.wrapping_add(address / PAGE_SIZE * 8), address as u64 | FRAME);
+            for page in pages.clone() {
+                write_entry(slots.wrapping_add(page * 8), (page * PAGE_SIZE) as u64 | FRAME);
             }
         }
         // SAFETY: barriers and TLB maintenance; dropping a translation is always allowed. New entries must be visible to the
@@ -268,8 +268,8 @@ impl PageTables {
             if let Some(from) = from {
                 // Operand of TLBI VAE1: ASID in bits 63..48, page number in 43..0.
                 let space = self.roots[from % MAX_TASKS] & !0xffff_ffff_ffff;
-                for address in frames {
-                    asm!("tlbi vae1, {}", in(reg) space | address as u64 >> 12, options(nostack, preserves_flags));
+                for page in pages {
+                    asm!("tlbi vae1, {}", in(reg) space | page as u64, options(nostack, preserves_flags));
                 }
                 asm!("dsb ish", options(nostack, preserves_flags));
             }

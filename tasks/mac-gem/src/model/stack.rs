@@ -81,6 +81,7 @@ impl Bench {
             doorbells: 0,
             broken: 0,
             refuse_next: false,
+            calls: (0, 0),
             partner_link: true,
             speed: None,
             seed: seed | 1,
@@ -156,13 +157,29 @@ impl Bench {
             }
         }
         self.hand_over(NET, DRIVER, &mut list).expect("the stack sends what it holds");
-        let answer = self.driver.exchange(&mut list, ask);
+        let answer = self.counted_exchange(&mut list, ask);
         if self.hand_over(DRIVER, NET, &mut list).is_err() {
             self.driver.reply_refused(&mut list);
             self.more = false;
             return;
         }
         self.take_reply(&list, ask, answer);
+    }
+
+    /// One call to complete and one to arm for each direction are enough, unless a list is refused or something fails.
+    fn counted_exchange(&mut self, list: &mut FrameList, ask: Ask) -> Answer {
+        let restarts = self.driver.stats().tx_restarts;
+        let refusal = {
+            let mut world = self.world.0.borrow_mut();
+            world.calls = (0, 0);
+            world.refuse_next
+        };
+        let answer = self.driver.exchange(list, ask);
+        let (completes, arms) = self.world.0.borrow().calls;
+        if !refusal && restarts == self.driver.stats().tx_restarts {
+            assert!(completes <= 1 && arms <= 2, "{completes} calls to complete, {arms} to arm");
+        }
+        answer
     }
 
     fn take_reply(&mut self, list: &FrameList, ask: Ask, answer: Answer) {
@@ -185,7 +202,7 @@ impl Bench {
     fn hand_over(&mut self, from: u8, to: u8, list: &mut FrameList) -> Result<(), KernelError> {
         let mut world = self.world.0.borrow_mut();
         world.stir();
-        world.ledger.transfer_in_place(from, to, list.as_mut_slice(), 32, |_| ())
+        world.ledger.transfer_in_place(from, to, list.as_mut_slice(), 32).map(drop)
     }
 
     pub fn tick(&mut self) {
