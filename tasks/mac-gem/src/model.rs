@@ -89,6 +89,8 @@ pub struct World {
     pub doorbells: u32,
     pub broken: u64,
     pub refuse_next: bool,
+    /// Calls for completing and for arming since they were last looked at.
+    pub calls: (u32, u32),
     pub partner_link: bool,
     pub speed: Option<Link>,
     seed: u64,
@@ -337,6 +339,7 @@ impl Kernel for Shared {
     fn arm(&mut self, list: &[FrameDesc], direction: Direction) -> Result<(), KernelError> {
         let mut world = self.0.borrow_mut();
         world.stir();
+        world.calls.1 += 1;
         let World { ledger, dirty, .. } = &mut *world;
         ledger.arm(DRIVER, list, |moved| {
             let frame = moved.index - usize::from(OTHERS);
@@ -351,6 +354,7 @@ impl Kernel for Shared {
     fn complete(&mut self, list: &[FrameDesc]) -> Result<(), KernelError> {
         let mut world = self.0.borrow_mut();
         world.stir();
+        world.calls.0 += 1;
         if list.len() > 1 && core::mem::take(&mut world.refuse_next) {
             return Err(KernelError::FrameStale);
         }
