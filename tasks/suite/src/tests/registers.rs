@@ -19,9 +19,9 @@ pub const TESTS: &[Test] = &[
 
 /// Interrupts a busy task many times, with another that uses the same registers.
 fn interrupted(s: &mut Suite, action: u64) -> Outcome {
-    s.low.start(&[Step::new(action, &[0x1111_2222_3333_0000, 100_000])])?;
+    s.low.start(&[Step::new(action, &[0x1111_2222_3333_0000, 250_000])])?;
     let mut rounds = 0;
-    while !s.low.memory.window.is_done(0) && rounds < 60 {
+    while !s.low.memory.window.is_done(0) && rounds < 100 {
         s.sleep(1000);
         s.high.run(&[Step::new(action, &[0x4444_5555_6666_0000, 100])])?;
         equal(s.high.memory.window.result(0, 0), 0, "registers of the higher task that changed")?;
