@@ -136,6 +136,8 @@ pub struct Driver<W, K, M> {
     stats: Stats,
     /// The kernel has delivered the interrupt and keeps it masked.
     masked: bool,
+    /// The last answer said that the stack calls again without being told.
+    polling: bool,
     /// Interrupts since the last tick that had nothing for the stack.
     vain: u8,
     /// The stack went away with fewer free frames than it asked for.
@@ -165,6 +167,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
             batch: FrameList::new(),
             stats: Stats::default(),
             masked: true,
+            polling: false,
             vain: 0,
             tx_starved: false,
             recount: false,
@@ -246,6 +249,7 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
         }
         self.hand_out(list, received, ask.tx);
         let more = self.settle(received);
+        self.polling = more;
         Answer { received, more }
     }
 
@@ -434,6 +438,10 @@ impl<W: Words, K: Kernel, M: Mac + Mdio> Driver<W, K, M> {
         self.masked = true;
         let events = self.mac.take_events();
         self.handle(events);
+        if self.polling {
+            // It will call without being told, and that call unmasks.
+            return false;
+        }
         if self.has_news() {
             return true;
         }
