@@ -19,18 +19,23 @@ pub struct Pinger {
 }
 
 impl Pinger {
+    /// One beside `board`, with an address that is not among those that are `taken`.
+    #[must_use]
+    pub fn new(tap: Tap, board: Ipv4Addr, taken: &[Ipv4Addr]) -> Self {
+        Self { tap, host: Host::new(neighbour(board, taken), board) }
+    }
+
     /// Finds the board.
     ///
     /// # Errors
     /// If it does not answer.
-    pub fn new(tap: Tap, board: Ipv4Addr, taken: &[Ipv4Addr]) -> Result<Self> {
-        let mut pinger = Self { tap, host: Host::new(neighbour(board, taken), board) };
-        pinger.tap.send(&pinger.host.ask())?;
+    pub fn find(&mut self) -> Result<()> {
+        self.tap.send(&self.host.ask())?;
         let found = |seen: &Seen| matches!(seen, Seen::Board(_) | Seen::Asked(_));
-        if pinger.wait(found)?.is_none() {
-            bail!("the board does not answer to ARP");
+        match self.wait(found)? {
+            Some(_) => Ok(()),
+            None => bail!("the board does not answer to ARP"),
         }
-        Ok(pinger)
     }
 
     /// Sends `rounds` requests with `size` bytes of data, one at a time; checks each answer.

@@ -8,10 +8,10 @@ use miette::{Result, bail, miette};
 
 use super::board::Board;
 use super::cost::Cost;
-use super::iperf;
 use super::peers::{self, TcpSink, UdpSink};
 use super::ping::Pinger;
 use super::table::{Check, Measurement};
+use super::{iperf, tap};
 use crate::emulator::Protocol;
 
 /// Bytes of each measured stream.
@@ -63,13 +63,13 @@ pub struct Run {
     pub measurements: Vec<Measurement>,
     /// Results so far.
     pub checks: Vec<Check>,
-    pinger: Result<Pinger>,
+    pinger: Pinger,
     iperf: Option<PathBuf>,
 }
 
 impl Run {
-    /// Nothing is measured yet. Without a `pinger` the measurements that need it fail, with its error.
-    pub fn new(board: Board, pinger: Result<Pinger>, iperf: Option<PathBuf>) -> Self {
+    /// Nothing is measured yet.
+    pub fn new(board: Board, pinger: Pinger, iperf: Option<PathBuf>) -> Self {
         Self { board, reading: Cost::default(), measurements: Vec::new(), checks: Vec::new(), pinger, iperf }
     }
 
@@ -131,12 +131,22 @@ impl Run {
     fn pings(&mut self) -> Result<()> {
         for (name, size, linux) in [("ping-56", 56, 16_100.0), ("ping-1500", 1500, 46_400.0)] {
             let item = Item::new(name, format!("ping echo, {size} bytes, each"), "echo", ECHOES.into()).linux(linux);
-            self.measure(item, |run, bar| match &mut run.pinger {
-                Ok(pinger) => pinger.run(size, ECHOES, |done| bar.set_position(done)),
-                Err(error) => Err(miette!("{}", reason(error))),
+            self.copies("on")?;
+            // Outside the measurement, so that it holds echoes only.
+            let found = self.pinger.find();
+            self.measure(item, |run, bar| {
+                found?;
+                run.pinger.run(size, ECHOES, |done| bar.set_position(done))
             })?;
+            self.copies("off")?;
         }
         Ok(())
+    }
+
+    /// Lets the emulator copy what the board sends, or not.
+    fn copies(&mut self, status: &str) -> Result<()> {
+        let said = self.board.machine.monitor(&format!("qom-set {} status {status}", tap::COPIES))?;
+        if said.trim().is_empty() { Ok(()) } else { Err(miette!("the emulator says: {}", said.trim())) }
     }
 
     fn datagrams(&mut self) -> Result<()> {

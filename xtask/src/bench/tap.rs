@@ -1,6 +1,7 @@
 //! A place on the board's wire: two sockets of the emulator, one that takes frames for the board, one that gives a copy of what it sends.
 //!
-//! Each frame has its length in front, four bytes in network order.
+//! Each frame has its length in front, four bytes in network order. The emulator waits until the copies are read, so it makes none
+//! unless [`COPIES`] is switched on.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -11,6 +12,9 @@ use miette::{IntoDiagnostic, Result, WrapErr, bail};
 
 /// Longest frame that makes sense.
 const LONGEST: usize = 64 << 10;
+
+/// The object of the emulator that makes copies; its property `status` is `off` at first.
+pub const COPIES: &str = "/objects/wire1";
 
 /// Arguments that give the emulator these sockets, on the network with this name.
 #[must_use]
@@ -24,7 +28,7 @@ pub fn arguments(folder: &Path, network: &str) -> Vec<String> {
         "-object",
         &format!("filter-redirector,id=wire0,netdev={network},queue=tx,indev=wire-in"),
         "-object",
-        &format!("filter-mirror,id=wire1,netdev={network},queue=rx,outdev=wire-out"),
+        &format!("filter-mirror,id=wire1,netdev={network},queue=rx,outdev=wire-out,status=off"),
     ];
     args.map(str::to_owned).to_vec()
 }
