@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use manifest::{ImageKind, Overrides};
-use miette::{IntoDiagnostic, Result, WrapErr, miette};
+use miette::{IntoDiagnostic, Report, Result, WrapErr, miette};
 
 use super::libtest::{Found, Reader};
 use super::tally::Tally;
@@ -40,20 +40,29 @@ pub fn run(workspace: &Workspace, toolchain: &Toolchain, args: &TestArgs, tally:
     }
     step(tally, "image: the same bytes from another folder", || {
         let options = build::Options::new(&args.run.dist, ImageKind::Test);
-        build::check_reproducible(workspace, toolchain, &options)
+        Ok(build::check_reproducible(workspace, toolchain, &options)?)
     });
 }
 
 /// Runs one that has a single result.
-fn step(tally: &mut Tally, name: &str, work: impl FnOnce() -> Result<()>) {
+fn step(tally: &mut Tally, name: &str, work: impl FnOnce() -> Result<(), Complaint>) {
     if !tally.wants(name) {
         return;
     }
     let start = Instant::now();
     let activity = Activity::start(name);
-    let outcome = work().map_err(|error| format!("{error:?}"));
+    let outcome = work().map_err(|complaint| complaint.0);
     drop(activity);
     tally.book(name, start.elapsed(), outcome);
+}
+
+/// Why a step failed, as it is to be shown.
+struct Complaint(String);
+
+impl From<Report> for Complaint {
+    fn from(error: Report) -> Self {
+        Self(format!("{error:?}"))
+    }
 }
 
 fn cargo(workspace: &Workspace, toolchain: &Toolchain) -> Command {
@@ -62,9 +71,10 @@ fn cargo(workspace: &Workspace, toolchain: &Toolchain) -> Command {
     command
 }
 
-/// Runs to the end; what it said is only of interest if it failed.
-fn quiet(command: &mut Command) -> Result<()> {
-    process::output(command).map(drop)
+/// Runs to the end; what it said is only of interest if it failed, and then line by line as it said it.
+fn quiet(command: &mut Command) -> Result<(), Complaint> {
+    let said = |error: Report| error.chain().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    process::output(command).map(drop).map_err(|error| Complaint(said(error)))
 }
 
 /// Checks that cargo has a subcommand; asks rustup for it if it has not.
