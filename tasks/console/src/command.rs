@@ -54,7 +54,7 @@ pub enum Tool {
 }
 
 /// Names of the commands, how they are used, and what they do.
-pub const COMMANDS: [(&str, &str, &str); 18] = [
+pub const COMMANDS: [(&str, &str, &str); 16] = [
     ("help", "[COMMAND]", "this list, or one command of it"),
     ("ttcp", "-t|-r [-u] -s [-l LEN] [-n COUNT] [-p PORT] [HOST]", "send or receive a stream or datagrams, as ttcp"),
     ("iperf", "-c HOST [-u] [-b RATE] [-t SECONDS | -n BYTES] [-l LEN] [-p PORT]", "send to an iperf 2 server"),
@@ -79,8 +79,6 @@ pub const COMMANDS: [(&str, &str, &str); 18] = [
     ("counters", "", "all counters as a record for programs"),
     ("reboot", "", "reset the board"),
     ("poweroff", "", "switch the board off"),
-    ("?", "", "the same as help"),
-    ("quit", "", "there is nothing to go back to"),
 ];
 
 /// Names that Tab completes.

@@ -75,12 +75,11 @@ pub fn ps_row<'a>(out: &mut impl Write, row: &Row<'_>, name_of: impl Fn(u8) -> O
         "{:2} {:14} {:3} {state:22} {cpu} {seconds:6}.{millis:03} {:6} ",
         row.task, row.name, row.status.priority, row.status.frames_held
     )?;
+    write!(out, "{:8}", row.status.generation)?;
     match row.restarts {
-        Some(Restarts { crashes, requested: 0, .. }) => writeln!(out, "{crashes:8}"),
-        Some(Restarts { crashes, requested, .. }) => {
-            writeln!(out, "{:8} ({crashes} after a failure)", crashes + requested)
-        }
-        None => writeln!(out, "{:8}", row.status.generation),
+        Some(Restarts { crashes: 1.., requested: 1.., .. }) => writeln!(out, " (some on request)"),
+        Some(Restarts { crashes: 0, requested: 1.., .. }) => writeln!(out, " (on request)"),
+        _ => writeln!(out),
     }
 }
 

@@ -24,7 +24,7 @@ fn ps_shows_what_a_task_waits_for() {
         out,
         "ID TASK           PRI STATE                   CPU%       TIME FRAMES RESTARTS\n \
           2 net              2 reply of mac            25.0      2.500     40        3\n \
-          2 net              2 failed                  25.0      2.500     40        3 (2 after a failure)\n"
+          2 net              2 failed                  25.0      2.500     40        3 (some on request)\n"
     );
 }
 

@@ -1,5 +1,7 @@
 //! What happened between two looks at the counters.
 
+use std::collections::BTreeMap;
+
 use abi::stats::Counters;
 use report::StackCounters;
 use serde::Serialize;
@@ -27,8 +29,6 @@ pub struct Cost {
     pub bytes_copied: u64,
     /// The same, for the MAC driver alone.
     pub driver_bytes_copied: u64,
-    /// Page table entries written for frames of the MAC driver: a driver that maps no frame copies no payload.
-    pub driver_map_writes: u64,
     /// Cache lines cleaned or invalidated.
     pub cache_lines: u64,
     /// Page table entries written.
@@ -78,7 +78,6 @@ impl Cost {
             frames: all(|counters| counters.frames),
             bytes_copied: all(|counters| counters.bytes_copied),
             driver_bytes_copied: sum(|counters| counters.bytes_copied, &|name| name == "mac"),
-            driver_map_writes: sum(|counters| counters.map_writes, &|name| name == "mac"),
             cache_lines: all(|counters| counters.cache_lines),
             map_writes: all(|counters| counters.map_writes),
             rx_frames: stack(|counters| counters.rx_frames),
@@ -104,11 +103,26 @@ impl Cost {
         }
     }
 
+    /// True if each hand-over changed one table only: that of the stack. A driver that has no frame in its own cannot copy payload.
+    #[must_use]
+    pub const fn is_unmapped_in_driver(&self) -> bool {
+        self.map_writes <= self.frames
+    }
+
     /// Frames on the wire.
     #[must_use]
     pub const fn wire_frames(&self) -> u64 {
         self.rx_frames + self.tx_frames
     }
+}
+
+/// Instructions of each task between two looks, system calls included; the kernel charges everything to some task.
+#[must_use]
+pub fn by_task(before: &Snapshot, now: &Snapshot) -> BTreeMap<String, u64> {
+    let earlier =
+        |name: &str| before.tasks.iter().find(|(own, _)| own == name).map_or(0, |(_, counters)| counters.instructions);
+    let spent = now.tasks.iter().map(|(name, counters)| (name.clone(), less(counters.instructions, earlier(name))));
+    spent.filter(|(_, instructions)| *instructions > 0).collect()
 }
 
 /// The number that is `low` modulo 2^32 and nearest to `about`.
@@ -151,5 +165,7 @@ mod tests {
         assert_eq!((cost.bytes_copied, cost.driver_bytes_copied), (49, 48));
         let rest = cost.without(&Cost { instructions: 400, switches: 5, ..Cost::default() });
         assert_eq!((rest.instructions, rest.switches, rest.micros), (600, 0, 1000));
+        let tasks = by_task(&snapshot(50, idle, Counters::ZERO), &snapshot(1050, busy, Counters::ZERO));
+        assert_eq!(tasks, BTreeMap::from([("mac".to_owned(), 805)]));
     }
 }

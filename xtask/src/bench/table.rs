@@ -1,5 +1,7 @@
 //! The results: a table for people, a record for programs.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::cost::Cost;
@@ -17,6 +19,8 @@ pub struct Measurement {
     pub units: u64,
     /// What all of them took.
     pub cost: Cost,
+    /// Instructions by task, those of reading the counters included.
+    pub by_task: BTreeMap<String, u64>,
     /// Instructions for one, on Linux 6.1 on the same emulated board.
     pub linux: Option<f64>,
     /// Instructions for one that are not to be exceeded.
@@ -125,7 +129,25 @@ impl Results {
                 optional(one.target)
             );
         }
-        text + &self.frames() + &self.smoke()
+        text + &self.tasks() + &self.frames() + &self.smoke()
+    }
+
+    /// Who executed the instructions.
+    fn tasks(&self) -> String {
+        let mut text = String::from("\nInstructions by task, system calls included (%)\n\n");
+        for one in self.measurements.iter().filter(|one| one.failure.is_none() && !one.by_task.is_empty()) {
+            let all: u64 = one.by_task.values().sum();
+            let mut shares: Vec<_> =
+                one.by_task.iter().map(|(name, count)| (*count as f64 * 100.0 / all as f64, name)).collect();
+            shares.sort_by(|one, other| other.0.total_cmp(&one.0));
+            text += &format!("{:44}", one.what);
+            shares
+                .iter()
+                .filter(|(share, _)| *share >= 0.5)
+                .for_each(|(share, name)| text += &format!(" {name} {share:.0} "));
+            text.push('\n');
+        }
+        text
     }
 
     /// What a frame costs beside instructions.
@@ -146,8 +168,8 @@ impl Results {
             for count in [cost.switches, cost.interrupts, cost.messages, cost.calls, cost.frames] {
                 text += &format!(" {:>11.3}", per(count));
             }
-            // What it has not mapped it cannot copy; if it has mapped frames, nobody has counted.
-            let driver = if cost.driver_map_writes == 0 { "0.0" } else { "?" };
+            // Nobody counts what a driver copies that has frames mapped.
+            let driver = if cost.is_unmapped_in_driver() { "0.0" } else { "?" };
             text += &format!(" {driver:>11} {:>11.1}\n", per(cost.rx_copied + cost.tx_copied));
         }
         text
@@ -187,6 +209,7 @@ mod tests {
             unit: "byte",
             units,
             cost: Cost { instructions, rx_frames: 10, tx_frames: 10, switches: 5, rx_copied: 2000, ..Cost::default() },
+            by_task: BTreeMap::from([("net".to_owned(), 9 * instructions / 10), ("mac".to_owned(), instructions / 10)]),
             linux: Some(3.2),
             target: Some(1.6),
             wall: 2.0,
@@ -216,7 +239,8 @@ mod tests {
             .collect();
         assert_eq!(lines[0][4..], ["1.50", "3.20", "0.47", "1.60", "met"]);
         assert_eq!(lines[1][4..], ["2.00", "3.20", "0.62", "1.60", "missed"]);
-        assert_eq!(lines[2][4..], ["20", "0.250", "0.000", "0.000", "0.000", "0.000", "0.0", "100.0"]);
+        assert_eq!(lines[2][4..], ["net", "90", "mac", "10"]);
+        assert_eq!(lines[4][4..], ["20", "0.250", "0.000", "0.000", "0.000", "0.000", "0.0", "100.0"]);
         assert!(text.contains("0.5 MB/s"), "{text}");
         assert!(results.all_worked());
     }

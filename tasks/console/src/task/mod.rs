@@ -22,6 +22,9 @@ use out::Out;
 const PROMPT: &str = "leasehold> ";
 const BANNER: &str = "\n\nLeasehold. `help` lists the commands.\n";
 
+/// Crashes of the last so many microseconds are shown at the start.
+const NEWS: u64 = 2_000_000;
+
 /// What the console is about.
 #[derive(Clone, Copy, Debug)]
 enum Activity {
@@ -83,8 +86,9 @@ pub fn run() -> ! {
     // An instance of us that has died may have left a job behind.
     let _ = console.bench.abandon();
     let _ = console.out.write_str(BANNER);
-    console.shown = console.supervisor.crash_record(0).map_or(0, |record| record.fault.time);
-    console.prompt();
+    // What has just happened (perhaps to us) is shown; what is older, `crash` tells.
+    console.shown = time::ticks().saturating_sub(time::from_micros(NEWS));
+    console.crashed();
     let mut seen = 0;
     loop {
         console.out.flush();

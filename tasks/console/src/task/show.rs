@@ -61,8 +61,7 @@ fn stack_counters(counts: &Statistics) -> StackCounters {
 
 impl Console {
     pub fn help(&mut self, name: Option<&str>) {
-        let known = COMMANDS.iter().take(COMMANDS.len() - 2);
-        for (command, usage, what) in known.filter(|(command, ..)| name.is_none_or(|name| name == *command)) {
+        for (command, usage, what) in COMMANDS.iter().filter(|(command, ..)| name.is_none_or(|name| name == *command)) {
             let _ = match name {
                 Some(_) => writeln!(self.out, "{command} {usage}\n    {what}"),
                 None => writeln!(self.out, "{command:9} {what}"),
