@@ -25,8 +25,14 @@ const TEST: Duration = Duration::from_secs(60);
 /// How much slower a board with a counted clock may be.
 const COUNTED: u32 = 4;
 
-/// A test in which this host connects to the board, and not the other way round: name, port, connections.
-const CALLED: (&str, u16, usize) = ("network.tcp_accept", 7, 3);
+/// A test in which this host connects to the board, and not the other way round.
+const CALLED: &str = "network.tcp_accept";
+/// The port there, and how often.
+const CALLS: (u16, usize) = (7, 3);
+/// A test in which this host takes the cable out.
+const UNPLUGGED: &str = "network.cable_goes_and_comes";
+/// For how long. The driver looks at the link ten times a second.
+const UNPLUGGED_FOR: Duration = Duration::from_secs(1);
 
 /// Builds the test image and runs the tests that are wanted.
 pub fn run(workspace: &Workspace, toolchain: &Toolchain, args: &TestArgs, tally: &mut Tally) {
@@ -92,16 +98,24 @@ impl Board {
 
     /// Runs a test; microseconds of the board.
     fn test(&mut self, name: &str) -> Result<u64, String> {
-        let patience = TEST * self.patience;
+        let (scale, patience) = (self.patience, TEST * self.patience);
         let session = self.session()?;
-        let (called, port, times) = CALLED;
-        let client = if name == called {
-            let board = session.machine.endpoint(Protocol::Tcp, port).map_err(|error| format!("{error:?}"))?;
-            Some(peer::call(board, times, patience))
-        } else {
-            None
-        };
-        let outcome = session.run(name, patience);
+        let mut client = None;
+        let outcome = session.run(name, patience, |machine| {
+            match name {
+                CALLED => {
+                    let (port, times) = CALLS;
+                    client = Some(peer::call(machine.endpoint(Protocol::Tcp, port)?, times, patience));
+                }
+                UNPLUGGED => {
+                    machine.set_link(false)?;
+                    std::thread::sleep(UNPLUGGED_FOR * scale);
+                    machine.set_link(true)?;
+                }
+                _ => {}
+            }
+            Ok(())
+        });
         if outcome.is_err() {
             // What a failed test left behind could make the next one fail, too.
             self.session = None;

@@ -179,13 +179,19 @@ impl Session {
         }
     }
 
-    /// Runs a test; microseconds that it took on the board.
+    /// Runs a test, and meanwhile does what this host has to do for it; microseconds that it took on the board.
     ///
     /// # Errors
     /// Its complaint; or that it hung, or brought the suite, the kernel or the emulator down.
-    pub fn run(&mut self, test: &str, patience: Duration) -> Result<u64, String> {
+    pub fn run(
+        &mut self,
+        test: &str,
+        patience: Duration,
+        meanwhile: impl FnOnce(&mut Machine) -> miette::Result<()>,
+    ) -> Result<u64, String> {
         self.say(&format!("run {test}"))?;
         let deadline = Instant::now() + patience;
+        meanwhile(&mut self.machine).map_err(|error| format!("{error:?}"))?;
         let mut remarks = String::new();
         loop {
             match self.hear(deadline) {

@@ -22,6 +22,7 @@ pub const TESTS: &[Test] = &[
     Test::new("network.udp_echo", udp_echo),
     Test::new("network.connection_refused", refused),
     Test::new("network.sockets_that_are_not_ours", bad_sockets),
+    Test::new("network.cable_goes_and_comes", cable),
     Test::restarting(&["net"], "network.stack_restarts_with_traffic", net_restarts),
     Test::restarting(&["mac"], "network.driver_restarts_with_traffic", mac_restarts),
     Test::restarting(&["mac"], "network.driver_restarts_again_and_again", mac_again),
@@ -57,7 +58,7 @@ fn link_and_address(s: &mut Suite) -> Outcome {
 }
 
 /// Pings once; microseconds of the round trip.
-fn ping_once(s: &mut Suite, host: Address, len: u16, sequence: u16) -> Outcome<u32> {
+pub fn ping_once(s: &mut Suite, host: Address, len: u16, sequence: u16) -> Outcome<u32> {
     s.net.ping(host, len, sequence).expecting("an echo request")?;
     let end = time::micros() + 5_000_000;
     loop {
@@ -291,6 +292,17 @@ fn bad_sockets(s: &mut Suite) -> Outcome {
     let huge = Options { receive: u32::MAX, send: u32::MAX, ..Options::SMALL };
     holds(s.net.bind(huge, 0).is_err(), "buffers of 4 GiB", ())?;
     close(s, socket)
+}
+
+/// The host takes the cable out for a while, and puts it in again.
+fn cable(s: &mut Suite) -> Outcome {
+    let link = |s: &mut Suite, up: u8| s.until(20_000_000, |s| s.net.interface().is_ok_and(|info| info.link == up));
+    holds(link(s, 0), "the link goes down", s.mac.info())?;
+    equal(s.mac.info().map(|info| (info.link_up, info.speed)), Ok((false, 0)), "what the driver says")?;
+    holds(link(s, 1), "the link comes up again", s.mac.info())?;
+    let host = up(s)?.gateway;
+    let answered = (0..20).any(|number| ping_once_or_lose(s, host, 40_000 + number));
+    holds(answered, "an echo reply afterwards", host)
 }
 
 fn net_restarts(s: &mut Suite) -> Outcome {
