@@ -49,6 +49,16 @@ pub enum Seen {
     Nothing,
 }
 
+/// What has come of a datagram in parts.
+#[derive(Debug, Default)]
+struct Parts {
+    identification: u16,
+    // Where each starts, and its bytes.
+    parts: Vec<(usize, Vec<u8>)>,
+    // Known once the last has come.
+    whole: Option<usize>,
+}
+
 /// A host on the wire.
 #[derive(Debug)]
 pub struct Host {
@@ -57,8 +67,7 @@ pub struct Host {
     board: Ipv4Addr,
     board_mac: Option<Mac>,
     identifier: u16,
-    // Parts of the datagram with this identification: where each starts, and its bytes; and the length once the last came.
-    parts: (u16, Vec<(usize, Vec<u8>)>, Option<usize>),
+    parts: Parts,
     packets: u16,
 }
 
@@ -72,7 +81,7 @@ impl Host {
             board,
             board_mac: None,
             identifier: 0x4c48,
-            parts: (0, Vec::new(), None),
+            parts: Parts::default(),
             packets: 0,
         }
     }
@@ -172,17 +181,17 @@ impl Host {
         if start == 0 && !more {
             return self.take_icmp(rest);
         }
-        if self.parts.0 != identification {
-            self.parts = (identification, Vec::new(), None);
+        if self.parts.identification != identification {
+            self.parts = Parts { identification, ..Parts::default() };
         }
-        self.parts.1.push((start, rest.to_vec()));
+        self.parts.parts.push((start, rest.to_vec()));
         if !more {
-            self.parts.2 = Some(start + rest.len());
+            self.parts.whole = Some(start + rest.len());
         }
-        let whole = self.parts.2?;
-        self.parts.1.sort();
+        let whole = self.parts.whole?;
+        self.parts.parts.sort();
         let mut message = Vec::new();
-        for (start, part) in &self.parts.1 {
+        for (start, part) in &self.parts.parts {
             if *start == message.len() {
                 message.extend_from_slice(part);
             }
