@@ -10,6 +10,8 @@ use miette::{IntoDiagnostic, Result, WrapErr, bail, miette};
 /// A transfer that makes no progress for so long has failed.
 const STALL: Duration = Duration::from_secs(60);
 const BUFFER: usize = 64 << 10;
+/// Before an echo is asked for the board comes to rest, so that each pays for all of its wake-ups, however busy this host is.
+pub const REST: Duration = Duration::from_millis(1);
 
 /// ttcp's pattern: the printable characters of ASCII, over and over. A byte is known by its place.
 #[must_use]
@@ -161,6 +163,7 @@ pub fn udp_echo(to: SocketAddr, size: usize, rounds: u64, mut progress: impl FnM
     let (mut data, mut buffer) = (vec![0; size], vec![0; 65_536]);
     for round in 0..rounds {
         noise(round + 1, &mut data);
+        std::thread::sleep(REST);
         socket.send(&data).into_diagnostic()?;
         let came = socket
             .recv(&mut buffer)

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use miette::{Result, bail};
 
+use super::peers::REST;
 use super::tap::Tap;
 use super::wire::{Host, Seen};
 
@@ -45,6 +46,7 @@ impl Pinger {
     pub fn run(&mut self, size: usize, rounds: u16, mut progress: impl FnMut(u64)) -> Result<()> {
         for round in 0..rounds {
             let data: Vec<u8> = (0..size).map(|at| (at as u8).wrapping_add(round as u8)).collect();
+            std::thread::sleep(REST);
             for frame in self.host.echo(round, &data) {
                 self.tap.send(&frame)?;
             }
