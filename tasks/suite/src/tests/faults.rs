@@ -253,7 +253,7 @@ fn bad_arguments(s: &mut Suite) -> Outcome {
 }
 
 fn injected(s: &mut Suite) -> Outcome {
-    s.low.start(&[Step::new(action::SPIN, &[1_000_000])])?;
+    s.low.start(&[Step::new(action::SPIN, &[20_000_000])])?;
     s.sleep(3000);
     let before = kernel::task_status(s.low.index).expecting("status")?;
     equal(before.state, TaskState::Runnable, "state of a busy task")?;
