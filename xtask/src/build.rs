@@ -71,20 +71,25 @@ impl Artifacts {
         let tasks = self.system.tasks.iter().map(|task| task.name.value.as_str()).zip(&self.tasks);
         std::iter::once(("kernel", &self.kernel)).chain(tasks)
     }
+}
 
-    /// The linked file of a task (or `kernel`), with symbols.
-    #[must_use]
-    pub fn elf(&self, name: &str) -> Option<&Path> {
-        self.programs().find(|(own, _)| *own == name).map(|(_, program)| program.elf.as_path())
+/// Checks all interface files, so that an error in one is not told by a build script, with a backtrace.
+fn check_interfaces(root: &Path) -> Result<()> {
+    let Err(reports) = idol::check_all(&root.join("lib")) else { return Ok(()) };
+    let count = reports.len();
+    for report in reports {
+        eprintln!("{:?}", miette::Report::new(report));
     }
+    bail!("{count} interface file(s) are wrong: see above")
 }
 
 /// Builds an image and writes `target/dist/BOARD/` (`BOARD-test` for the test image).
 ///
 /// # Errors
-/// What is wrong in app.toml, board.toml or a task.toml, before anything is compiled; what does not compile, fit or link.
+/// What is wrong in app.toml, board.toml, a task.toml or an interface file, before anything is compiled; what does not compile, fit or link.
 pub fn dist(workspace: &Workspace, toolchain: &Toolchain, options: &Options) -> Result<Artifacts> {
     let system = manifest::load(&workspace.root, options.board.as_deref(), options.image, &options.overrides)?;
+    check_interfaces(&workspace.root)?;
     let (board, image) = (system.board.name.clone(), options.image.name());
     say(format!("Building the {image} image of {} for {board}", system.name));
     let objects = Objects::compile(workspace, toolchain, &system)?;

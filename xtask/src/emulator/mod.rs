@@ -243,8 +243,8 @@ impl Machine {
         }
     }
 
-    /// What the emulator itself complained about, without the harmless warnings.
-    #[must_use]
+    /// For tests: what the emulator itself complained about, without the harmless warnings.
+    #[cfg(test)]
     pub fn complaints(&self) -> String {
         self.serial.complaints()
     }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use miette::{Diagnostic, Result, miette};
 
@@ -106,15 +106,16 @@ impl Serial {
         }
     }
 
-    /// Reads until `pattern` came, and returns all up to its end; what follows is kept for the next call.
+    /// For tests: reads until `pattern` came, and returns all up to its end; what follows is kept for the next call.
     ///
     /// # Errors
     /// If it did not come within `timeout`, or the emulator ended; with what came instead.
+    #[cfg(test)]
     pub fn expect(&mut self, pattern: &str, timeout: Duration) -> Result<String, SerialError> {
-        let deadline = Instant::now() + timeout;
+        let deadline = std::time::Instant::now() + timeout;
         let mut seen = Vec::new();
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = deadline.saturating_duration_since(std::time::Instant::now());
             match self.read(left) {
                 Ok(bytes) => {
                     let from = seen.len().saturating_sub(pattern.len());
@@ -138,6 +139,7 @@ impl Serial {
     }
 }
 
+#[cfg(test)]
 fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {
     if pattern.is_empty() {
         return Some(0);
@@ -145,6 +147,7 @@ fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {
     text.windows(pattern.len()).position(|window| window == pattern)
 }
 
+#[cfg(test)]
 fn tail(text: &[u8]) -> String {
     String::from_utf8_lossy(&text[text.len().saturating_sub(4096)..]).into_owned()
 }

@@ -80,7 +80,7 @@ pub fn command(workspace: &Workspace) -> Result<()> {
     );
     println!("linker    {}", tools.toolchain.linker.path().display());
     let emulator = process::find(qemu::PROGRAM);
-    println!("emulator  {}", emulator.as_deref().map_or_else(|| "none".to_owned(), |path| qemu::describe(path)));
+    println!("emulator  {}", emulator.as_deref().map_or_else(|| "none".to_owned(), qemu::describe));
     println!(
         "iperf     {}",
         tools
