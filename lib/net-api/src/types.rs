@@ -127,7 +127,7 @@ impl core::fmt::Display for Endpoint {
 }
 
 /// How a socket is to be opened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Options {
     /// Bytes of the receive buffer, 1 KiB to 512 KiB; rounded up to a whole KiB. It lies in the client's window.
@@ -152,6 +152,12 @@ impl Options {
 
     /// Small buffers for requests and answers.
     pub const SMALL: Self = Self { receive: 4 << 10, send: 4 << 10, flags: 0, backlog: 2 };
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::SMALL
+    }
 }
 
 /// Where a socket stands, after each step.
