@@ -121,6 +121,8 @@ mod task {
                 }
             });
             stack.core.clients.add(ipc::current_id(task), mask, window);
+            // After a restart, whoever waits for news of its sockets would wait for ever: it looks, and finds them gone.
+            let _ = ipc::post(task, mask);
         }
     }
 }
