@@ -3,9 +3,9 @@
 use victim::{DATA_AT_START, Step, action};
 
 use super::Test;
-use crate::check::{Outcome, equal, holds};
+use crate::check::{Expect, Outcome, equal, holds};
 use crate::suite::Suite;
-use crate::victims::revive;
+use crate::victims::{generation, revive};
 
 /// The tests.
 pub const TESTS: &[Test] = &[
@@ -52,7 +52,16 @@ fn old_instance(s: &mut Suite) -> Outcome {
     const SECRET: u64 = 0x5ec2_e700_1111_0000;
     s.high.dies(&[Step::new(action::VECTORS, &[SECRET, 10]), Step::new(action::LOAD, &[0])])?;
     s.high.run(&[Step::new(action::FIND_VECTORS, &[SECRET])])?;
-    equal(s.high.memory.window.result(0, 0), 0, "registers with the old instance's secret")
+    equal(s.high.memory.window.result(0, 0), 0, "registers with the old instance's secret")?;
+    // The same where no other task uses such registers between death and restart: the suite waits meanwhile.
+    let wait = s.supervisor.restarts(s.last.index).expecting("history")?.backoff;
+    let before = generation(s.last.index)?;
+    s.last.start(&[Step::new(action::VECTORS, &[SECRET, 10]), Step::new(action::LOAD, &[0])])?;
+    s.sleep(u64::from(wait) * 1000 + 100_000);
+    s.last.forget();
+    s.last.run(&[Step::new(action::FIND_VECTORS, &[SECRET])])?;
+    equal(generation(s.last.index)?, before + 1, "generation")?;
+    equal(s.last.memory.window.result(0, 0), 0, "registers with the old instance's secret")
 }
 
 fn rounding(s: &mut Suite) -> Outcome {
